@@ -28,7 +28,7 @@ from faultscape.reading.study import Study
 from faultscape.reporting.anomaly_frames import choose_frames, score_picture
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.settings import read_settings
-from faultscape.verbs.reliability.answers import answers_of
+from faultscape.verbs.reliability.pictures import answers_of
 
 BLENDED = "fishyscapes-v2"
 WIDTH, MARGIN, CAPTION = 300, 8, 22

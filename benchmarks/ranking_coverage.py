@@ -5,7 +5,7 @@ Which images are drawn for a goal and what stands first are read off ``ranking.c
 anew, with what labels say where draws learn, and asks after each number of labels whether intervals hold the
 scores by all labels of the pool. Draws take the images in the order among equals, as `select` does: in the
 first repeat of each block the set is drawn from in class-sorted and in shuffled order too, and must give the
-same images. The intervals are those of ``draw_rankings``, held against it in that repeat as well. Every
+same images. The intervals are those of ``assemble``, held against it in that repeat as well. Every
 hundred repeats are one JSON file in a folder for temporary files, so that an interrupted run goes on;
 ``--page`` writes docs/benchmarks/coverage.md from all that lie there.
 """
@@ -28,9 +28,12 @@ from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
 
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
+from faultscape.ranking.assembly import assemble
 from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import loss_intervals, margin_intervals
-from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.drawn.rankings import Draws
+from faultscape.ranking.drawn.scores import Expected
+from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.ranking.replicates import held
 from faultscape.selection import catalogue, information, proposals
 from faultscape.selection.draws import draw
@@ -115,7 +118,7 @@ def rankings(goal: str) -> tuple[str, ...]:
 def interval(
     name: str, losses: np.ndarray, q: np.ndarray, at: np.ndarray, proxy: np.ndarray
 ) -> np.ndarray | None:
-    """Return the (J, 2) interval of scores that ``draw_rankings`` gives a ranking, without its bootstrap;
+    """Return the (J, 2) interval of scores that ``assemble`` gives a ranking, without its bootstrap;
     None where it gives no number.
     """
     if name == "prediction_powered":
@@ -141,7 +144,7 @@ def interval(
 def ranked(
     drawing: Drawing, images: np.ndarray, q: np.ndarray, proxy: np.ndarray, seed: int
 ) -> dict[str, np.ndarray]:
-    """Return the (J, 2) intervals of scores of each ranking as ``draw_rankings`` gives them."""
+    """Return the (J, 2) intervals of scores of each ranking as ``assemble`` gives them."""
     losses = drawing.set.losses[:, images]
     models, pool = [f"m{k:02d}" for k in range(len(losses))], [f"{k:06d}" for k in drawing.pool]
     some = [f"{k:06d}" for k in images]
@@ -151,9 +154,10 @@ def ranked(
         Draw("information", r, m, image, 1.0, chance, len(pool))
         for m, (r, image, chance) in enumerate(steps, 1)
     ]
-    learns = drawing.goal == "best"
-    table = draw_rankings(
-        models, rows, 1 - losses, some, proxy=proxy, pool=pool, resamples=RESAMPLES, seed=seed, learns=learns
+    table = assemble(
+        Panel.of(models, some, 1 - losses),
+        Draws(rows, learns=drawing.goal == "best", expected=Expected(pool, proxy)),
+        RankingOptions(resamples=RESAMPLES, seed=seed),
     ).rankings
     usable = (name for name in rankings(drawing.goal) if name in table and not table[name].unusable)
     return {name: np.array([table[name].score_interval[m] for m in models]) for name in usable}

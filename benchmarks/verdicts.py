@@ -23,7 +23,10 @@ from ranking_coverage import Drawing
 
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue
-from faultscape.ranking.drawn.rankings import draw_rankings
+from faultscape.ranking.assembly import assemble
+from faultscape.ranking.drawn.rankings import Draws
+from faultscape.ranking.drawn.scores import Expected
+from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.reporting.verdict_lines import verdict
 
 BUDGETS = (20, 50, 100, 10**9)  # the last: all that can be drawn
@@ -65,16 +68,11 @@ def campaign(
             Draw("information", 1, k + 1, id_, 1.0, float(p), len(pool))
             for k, (id_, p) in enumerate(zip(ids, chance.tolist(), strict=False))
         ]
-        standings = draw_rankings(
-            models,
-            rows,
-            1 - losses,
-            ids,
-            proxy=drawing.proxy(losses),
-            pool=pool,
-            learns=False,
-            groups=groups,
-            resamples=RESAMPLES,
+        expected = Expected(pool, drawing.proxy(losses))
+        standings = assemble(
+            Panel.of(models, ids, 1 - losses, groups=groups),
+            Draws(rows, learns=False, expected=expected),
+            RankingOptions(resamples=RESAMPLES),
         )
         first = catalogue.ordered(standings.rankings, catalogue.CHANCE, "order")
         standings.rankings.clear()

@@ -36,14 +36,12 @@ def taken(kind: str, *, many: bool) -> str:
     return re.sub(r"\b(Place|LabelMeanings|Size)\b", "str", kind)
 
 
-def imports_of(file: Path) -> dict[str, str]:
-    """Return {name: module} of what a file imports."""
-    return {
-        alias.name: node.module or ""
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+def names_in(file: Path, module: str) -> dict[str, str]:
+    """Return {name: its module} of what the file of a module imports, and of its own classes."""
+    nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    imported = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    own = {node.name: module for node in nodes if isinstance(node, ast.ClassDef)}
+    return {alias.name: node.module or "" for node in imported for alias in node.names} | own
 
 
 def _lines(imports: set[tuple[str, str]]) -> list[str]:
@@ -64,7 +62,7 @@ def stub() -> str:
         function = inspect.unwrap(signature_of(words))
         if not hasattr(signature_of(words), "changes_nothing"):
             continue
-        known = imports_of(Path(inspect.getfile(function)))
+        known = names_in(Path(inspect.getfile(function)), function.__module__)
         lines = ["@dataclass(frozen=True, kw_only=True)", f"class {title_of(words)}(Options):"]
         for name, parameter in inspect.signature(function).parameters.items():
             many = parameter.kind is inspect.Parameter.VAR_POSITIONAL

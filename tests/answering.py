@@ -70,6 +70,7 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
     """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of
     `label serve`.
     """
+    from faultscape.reading.study import Study
     from faultscape.study.answers.annotators import Annotators
     from faultscape.study.answers.database import Database
     from faultscape.verbs.options import LabelServeOptions
@@ -87,7 +88,7 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
         app = app_of(
             campaign,
             gate,
-            lambda voices: standings_now(root, asked.selection, asked.truth, voices),
+            lambda voices: standings_now(Study(root), asked.selection, asked.truth, voices),
             names,
             take,
         )

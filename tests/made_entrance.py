@@ -21,6 +21,7 @@ import numpy as np
 import faultscape as fs
 import made
 from faultscape.reading.choices import EVERYBODY, Voices
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
 from faultscape.verbs.label.exchange import import_masks
@@ -108,7 +109,7 @@ class Entrance:
         ]
 
     def standings(self, voices: Voices = EVERYBODY) -> Any:
-        return standings_now(self.root, "main", "labels", voices)
+        return standings_now(Study(self.root), "main", "labels", voices)
 
     def client(self, **headers: str) -> Any:
         """A browser that has not come in."""
@@ -175,7 +176,7 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
             app_of(
                 campaign,
                 gate,
-                lambda voices: standings_now(root, "main", "labels", voices),
+                lambda voices: standings_now(Study(root), "main", "labels", voices),
                 [gate.name],
                 import_masks,
             ),

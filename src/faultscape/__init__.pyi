@@ -47,7 +47,7 @@ from .verbs.predict.options import Shown as Shown
 from .verbs.rank import rank as rank
 from .verbs.rank.options import VoteRules as VoteRules
 from .verbs.reliability import reliability as reliability
-from .verbs.reliability.options import Submission as Submission
+from .verbs.reliability.signature import Submission as Submission
 from .verbs.report import report as report
 from .verbs.run import run as run
 from .verbs.scale import scale as scale

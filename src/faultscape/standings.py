@@ -70,7 +70,7 @@ class ModelRanking:
     effective_labels: float | None = None  # uniformly drawn labels that would carry the same information
     gaps: list[Gap] = field(default_factory=list)  # the leader and each other model, and neighbors in order
     unusable: str = ""  # why it cannot be used; '' where it can
-    speaks_of: str = ""  # what its intervals are about: pool, future, one-group, or the chosen images
+    speaks_of: str = ""  # what its intervals are about: pool, future, same-groups, or the chosen images
     consistency_ratio: float | None = None  # of perron
     shares: dict[str, float] | None = None  # of hodge: gradient, curl, harmonic
     tie_parameter: float | None = None  # of bradley_terry with ties
@@ -194,7 +194,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
                 "chosen": "descriptive",
                 "pool": "of this pool",
                 "future": "of data to come",
-                "one-group": "of more images of the same group",
+                "same-groups": "of more images of the same groups",
             }.get(ranking.speaks_of)
             if there
             else ""

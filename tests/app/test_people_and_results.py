@@ -21,7 +21,7 @@ import made
 import made_entrance
 from faultscape.ranking.standings_json import to_json
 from faultscape.reading.choices import Voices
-from faultscape.reading.evidence import current
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
@@ -56,7 +56,7 @@ def olga(entrance: Entrance) -> Person:
 
 
 def asked(entrance: Entrance) -> list[ChoiceItem]:
-    return choice_items(current(entrance.root, "main", {}))
+    return choice_items(Study(entrance.root).selection("main").now)
 
 
 def say(who: str, item: ChoiceItem, chosen: str, left: str, seconds: float) -> Choice:
@@ -184,7 +184,7 @@ def test_one_click_shows_results_without_those_who_are_marked_and_another_undoes
     fs.label.forget(str(by_hand), LEFT, answers=True)
     assert len(Choices(by_hand).choices("labels")) == len(others)
     now = entrance.standings(Voices(frozenset({people[LEFT]})))
-    assert rankings(now) == rankings(made_entrance.standings_now(by_hand, "main", "labels"))
+    assert rankings(now) == rankings(made_entrance.standings_now(Study(by_hand), "main", "labels"))
     assert rankings(now) != rankings(entrance.standings())
 
 

@@ -29,7 +29,6 @@ from faultscape.study.tables.corpus import read_corpus
 pytest.importorskip("fastapi")
 
 from faultscape.reading.choices import Voices
-from faultscape.reading.evidence import current
 from faultscape.reporting.template import template
 from faultscape.standings import FEW, Standings
 from faultscape.verbs.options import LabelServeOptions
@@ -71,7 +70,7 @@ def questions(tmp_path: Path) -> Path:
 
 
 def pairs(study: Path) -> tuple[PairSlot, ...]:
-    return current(study, DUELS, Answers(study).discarded()).pairs
+    return Study(study).selection(DUELS).now.pairs
 
 
 @contextmanager
@@ -81,7 +80,7 @@ def campaign(study: Path, **rules: Any) -> Iterator[Campaign]:
 
 
 def asked(study: Path) -> list[ChoiceItem]:
-    return choice_items(current(study, DUELS, Answers(study).discarded()))
+    return choice_items(Study(study).selection(DUELS).now)
 
 
 def choose(study: Path, item: ChoiceItem, said: str, *people: str) -> None:
@@ -126,7 +125,7 @@ def test_choices_count_as_rank_counts_them(study: Path) -> None:
     assert (after.answers, after.people) == (2, 2)
     assert after.disagreeing == []
     assert [row[:2] for row in after.forecasts.rows] == [(kept.first, kept.second)]
-    assert standings_now(study, DUELS, "labels").labels["by_choice"] == 1
+    assert standings_now(Study(study), DUELS, "labels").labels["by_choice"] == 1
 
 
 def test_before_anybody_answers_that_is_said_and_nothing_seems_wrong(study: Path) -> None:
@@ -224,7 +223,7 @@ def test_questions_that_the_majority_and_dawid_skene_decide_otherwise_are_listed
     """Ann and ben are right, and three others say what they like, who outvote them here and there: the model
     hears whom the others agree with.
     """
-    wanted = list(asked_questions(Study(questions), current(questions, DUELS, {}), "labels"))
+    wanted = list(asked_questions(Study(questions), Study(questions).selection(DUELS).now, "labels"))
     rng, words = np.random.default_rng(0), ("no", "yes")
     truth = {key: words[k % 2] for k, key in enumerate(wanted)}
     rows = [(*key, who, said) for key, said in truth.items() for who in ("ann", "ben")]
@@ -271,7 +270,7 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     assert row[3].count("more images") == 1
     assert f"so far {row[2]}</span></td>" in shown(study)
     assert (found(study).answers, found(study).repeats) == (4, 1)
-    assert standings_now(study, DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
+    assert standings_now(Study(study), DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
     assert "<b>4</b> choices that count, + 1 repeat, of <b>2</b> people" in shown(study)
     assert "settled from 10 images on, when the probability of the opposite order is at most 2.5 %" in shown(
         study

@@ -14,7 +14,7 @@ import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_photo
 from faultscape.maps import runs
-from faultscape.reading.evidence import truths
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
@@ -73,7 +73,7 @@ def test_a_data_set_comes_with_classes_truth_groups_roles_and_instances(
     assert labels[0, [7, 8, 11, 26, 33]].tolist() == [0, 1, 2, 13, 18]
     assert labels[0, [0, 1, 2, 3, 4, 5, 6, 9, 10, 29, 30]].tolist() == [255] * 11
     assert set(np.unique(truth_of(study, "instances")["lindau/lindau_000000_000019"])) == {0, 1, 2}
-    assert truths(study) == ["labels"]  # instances are not labels of classes
+    assert Study(study).truths == ["labels"]  # instances are not labels of classes
     assert fs.collect(str(study), str(root), known=fs.KnownData(layout="cityscapes", split="val")).new == 0
 
 
@@ -178,7 +178,7 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
         np.testing.assert_array_equal(read_photo(image)[0], base.clip(0, 255))
     flags = truth_of(study, "anomaly")
     assert sorted(np.unique(flags[rows[0].id])) == [0, 1, 255]
-    assert truths(study) == ["labels"]
+    assert Study(study).truths == ["labels"]
     assert label_maps.anomaly_truths(study) == ["anomaly"]
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
     fs.predict(str(study), {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")

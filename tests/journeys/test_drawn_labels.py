@@ -257,11 +257,11 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     capsys.readouterr()
     assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
-    assert "reuse_mean, intervals of more images of the same group" in typed
-    assert "all images are of one group or sequence, so intervals describe more images of it" in typed
+    assert "reuse_mean, intervals of more images of the same groups" in typed
+    assert "all images are of one group or sequence, or of runs of fewer than six" in typed
     assert "data to come" not in typed
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
-    assert "95 % interval, more of the same group" in page.text
+    assert "95 % interval, more of the same groups" in page.text
     assert any("not for others" in words for words in page.text)
     fs.collect(
         answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})

@@ -19,9 +19,6 @@ from faultscape.errors import LabellingError
 from faultscape.reading.study import Study
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs import graph
-from faultscape.verbs.measure.artefact import MEASURES
-from faultscape.verbs.plan.artefact import PLAN
-from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.report.artefact import REPORT, read_note
 from faultscape.verbs.select.artefact import SELECTION
 from refusals import refused
@@ -56,24 +53,6 @@ def test_inputs_stand_before_what_follows_from_them() -> None:
         assert set(artefact.follows) <= set(names[:place]), artefact.name
 
 
-@pytest.mark.slow
-def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:
-    labelled(study, corpus)
-    before = fs.rank(study, **FEW).labels["used"]
-    fs.report(study)
-    fs.select(study, per_class=2, engine="local")
-    found = states(study)
-    assert found["standings", "main"] == ("stale", ("the selection was extended or replaced",))
-    assert found["report", "main"][0] == "stale"
-    # the images are labelled already
-    assert fs.status(study).next == f"faultscape rank {study} --resamples 20"
-    after = fs.rank(study, **FEW).labels["used"]
-    assert after > before  # half of the labels were not used
-    assert states(study)["report", "main"][0] == "stale"
-    fs.report(study)
-    assert states(study)["report", "main"] == ("done", ())
-
-
 def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     assert "label export" in fs.status(study).next
     fs.predict(study, {"late": next(iter(corpus.models.values()))}, engine="local")
@@ -89,26 +68,6 @@ def test_nobody_is_sent_to_label_a_stale_selection(study: str, corpus: made.Corp
     assert list((tmp_path / "out" / "images").iterdir())
     fs.select(study, engine="local")
     assert "label export" in fs.status(study).next
-
-
-def test_standings_measures_and_plans_of_an_earlier_method_are_stale(study: str, corpus: made.Corpus) -> None:
-    labelled(study, corpus)
-    fs.measure(study, resamples=0, engine="local")
-    fs.plan(study, engine="local")
-    for path, artefact, name in (
-        ("standings.json", STANDINGS, "main"),
-        ("measures/measure.json", MEASURES, ""),
-        ("plan.json", PLAN, ""),
-    ):
-        file = Path(study) / path
-        assert graph.node(Study(Path(study)), artefact, name).state == "done"
-        held, text = json.loads(file.read_text()), file.read_text()
-        held["provenance"]["inputs"]["method"] = "0"
-        file.write_text(json.dumps(held))
-        node = graph.node(Study(Path(study)), artefact, name)
-        assert node.state == "stale"
-        assert node.why[0].startswith("an earlier version made")
-        file.write_text(text)  # a plan follows from standings too
 
 
 @pytest.mark.slow

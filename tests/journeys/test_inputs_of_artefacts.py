@@ -74,40 +74,6 @@ def stale(study: str, kind: str, name: str = "") -> tuple[str, ...]:
     return anew.whys(study)[kind, name]
 
 
-def test_standings_of_draws_follow_from_what_other_selections_chose(answers: made_answers.Answers) -> None:
-    study = answers.study
-    select(study, selector="random", budget=30)
-    made_answers.import_labels(answers, answers.images[:25])
-    fs.rank(study, selection="random", **FEW)
-    assert anew.differing(study) == []
-    select(study, top=3)
-    assert stale(study, "standings", "random") == (
-        "another selection that affects this ranking was made, changed or removed",
-    )
-
-
-def test_standings_of_draws_follow_from_even_draws_where_models_agree(
-    answers: made_answers.Answers, tmp_path: Path
-) -> None:
-    study = answers.study
-    select(study, selector="vma", budget=10)
-    made_answers.import_labels(answers)
-    fs.rank(study, selection="vma", **FEW)
-    select(study, selector="random", budget=20)
-    assert stale(study, "standings", "vma") == (
-        "another selection that affects this ranking was made, changed or removed",
-    )
-    fs.rank(study, selection="vma", **FEW)
-    mine = set(read_selection(Path(study), "vma")[0].images)
-    discard(
-        study,
-        next(image for image in read_selection(Path(study), "random")[0].images if image not in mine),
-        tmp_path,
-    )
-    assert anew.states(study)["standings", "vma"] == "stale"
-    assert anew.differing(study) == []
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [({"all_labels": True}, "images were discarded"), ({"against": ["random"]}, "selection random changed")],
@@ -264,66 +230,6 @@ def test_a_report_of_duels_shows_what_constraints_choose_so_that_every_discard_c
     discard(maps, next(image for image in corpus.ids if image not in mine), tmp_path)
     assert stale(maps, "report", "main") == ("images were discarded",)
     assert anew.states(maps)["standings", "main"] == "done"
-
-
-def test_pages_of_measures_show_colours_of_classes(maps: str, corpus: made.Corpus) -> None:
-    fs.label.import_(maps, str(corpus.truth))
-    fs.measure(maps, resamples=20, engine="local")
-    raw = json.loads(corpus.classes.read_text())
-    raw["classes"][1]["color"] = [1, 2, 3]
-    corpus.classes.write_text(json.dumps(raw))
-    fs.collect(maps, classes=str(corpus.classes))
-    assert stale(maps, "measures") == ("colours of classes changed",)
-
-
-@pytest.mark.slow
-def test_what_a_removed_or_renamed_model_makes_stale_says_that_and_nothing_else(
-    maps: str, corpus: made.Corpus
-) -> None:
-    select(maps)
-    fs.label.import_(maps, str(corpus.truth))
-    fs.rank(maps, **FEW)
-    fs.measure(maps, resamples=20, engine="local")
-    fs.plan(maps, engine="local")
-    fs.predict(maps, rename=["model-0=zero"])
-    assert stale(maps, "standings", "main") == ("a model of the selection was renamed or removed",)
-    assert stale(maps, "measures") == stale(maps, "plan") == ("models were added, renamed or removed",)
-    follow(maps)
-    fs.predict(maps, remove=["zero"])
-    assert stale(maps, "standings", "main") == ("a model of the selection was renamed or removed",)
-    follow(maps)
-    fs.predict(maps, {"late": str(corpus.models["model-0"])}, engine="local")
-    assert stale(maps, "measures") == stale(maps, "plan") == ("model late was added",)
-    fs.compare(maps, engine="local")
-    select(maps)
-    assert stale(maps, "standings", "main") == ("model late was added",)
-    labels = next(node for node in _nodes(maps) if node.artefact == "labels")
-    number = len(read_selection(Path(maps))[0].images)
-    # they are all there still
-    assert labels.words == f"main: {number} of {number} images labelled (truth labels)"
-
-
-@pytest.mark.slow
-def test_what_a_renamed_class_makes_stale_says_that_and_nothing_that_did_not_happen(
-    maps: str, corpus: made.Corpus
-) -> None:
-    select(maps)
-    fs.select(maps, goal="order", budget=20, engine="local")
-    fs.label.import_(maps, str(corpus.truth))
-    for name in ("main", "order"):
-        fs.rank(maps, selection=name, **FEW)
-        fs.report(maps, selection=name)
-    fs.plan(maps, engine="local")
-    before = "road"
-    for name in ("street", "alley"):  # a second time too
-        corpus.classes.write_text(corpus.classes.read_text().replace(f'"{before}"', f'"{name}"'))
-        before = name
-        fs.collect(maps, classes=str(corpus.classes))
-        said = ("classes were renamed",)
-        assert stale(maps, "standings", "main") == stale(maps, "standings", "order") == said
-        assert stale(maps, "report", "main") == stale(maps, "report", "order") == said
-        assert stale(maps, "plan") == ("standings are out of date, settled a question, or left one open",)
-        follow(maps)
 
 
 @pytest.mark.slow

@@ -327,10 +327,10 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     assert fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["units"] == {
         "drawn": "groups",
         "count": 6,
-        "of_one": True,
+        "same_groups": True,
     }
     assert (
-        "95 % intervals for more images of the same group"
+        "95 % intervals for more images of the same groups"
         in (Path(study) / "measures" / "report.html").read_text()
     )
     text = (
@@ -352,7 +352,7 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     assert document(tmp_path / "o")["datasets"]["near"]["units"] == {
         "drawn": "groups",
         "count": 4,
-        "of_one": True,
+        "same_groups": True,
     }
     (tmp_path / "list.toml").write_text(text.replace("block = 3", "group = 3"))
     assert "group is 3; expected a pattern" in refused_line(*words)

@@ -236,37 +236,6 @@ def test_a_line_that_failed_after_its_change_may_be_run_again(
         fs.predict(study, rename={"model-1": "old"})
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (
-            ["--rename", "modle-1=new"],
-            "the study has no model 'modle-1'; it has model-0, model-1, model-2. Did you mean 'model-1'?",
-        ),
-        (["--remove", "else"], "the study has no model 'else'"),
-        (["--rename", "model-1=model-2"], "the study has a model 'model-2' already"),
-        (["--rename", "model-1=labels"], "'labels' is the name of a truth of this study"),
-        (["--rename", "model-1=a", "--rename", "model-2=a"], "two models would be named 'a'"),
-        (["--rename", "model-1=a", "--rename", "model-1=b"], "'model-1' is given twice"),
-        (["--remove", "model-1", "--remove", "model-1"], "'model-1' is given twice"),
-        (["--rename", "model-1=a", "--remove", "model-1"], "'model-1' cannot be both renamed and removed"),
-        (["--rename", "model-1"], "is not OLD=NEW"),
-        (["--rename", "model-1=../x"], "cannot name a model"),
-        (["--remove", "../photos"], "cannot name a model"),
-        (["--rename", "model-1=a", "--shard", "1/2"], "without --shard"),
-        (["--remove", "model-0", "more=nowhere"], "there is no such folder or file"),
-    ],
-)
-def test_a_wrong_name_is_one_sentence_and_changes_nothing(
-    first: Path, words: list[str], sentence: str
-) -> None:
-    before = digests(first)
-    said = refused_line("predict", str(first), *words)
-    assert sentence in said
-    assert said.count("\n") == 1
-    assert digests(first) == before
-
-
 def test_the_failures_of_a_model_that_was_never_taken_in_are_cleared_by_its_name(
     corpus: made.Corpus, study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,7 +58,7 @@ def labels(folder: Path, corpus: made.Corpus, ids: tuple[str, ...], *, wrong: bo
 
 
 @pytest.mark.slow
-def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
+def test_labels_that_come_later_are_ranked_by_and_what_is_discarded_is_not(
     corpus: made.Corpus, study: Path, tmp_path: Path
 ) -> None:
     images = fs.label.export(str(study), str(tmp_path / "out")).images
@@ -78,34 +78,10 @@ def test_labels_that_are_new_or_replaced_and_discards_make_the_standings_stale(
     after = rank(study)
     assert (before["labels"]["used"], after["labels"]["used"]) == (2, images)
     assert after["rankings"]["reuse_mean"]["scores"] != before["rankings"]["reuse_mean"]["scores"]
-    assert state_of_rank(study) == "done"
-
-    fs.label.import_(str(study), labels(tmp_path / "replaced", corpus, chosen[:1], wrong=True))
-    assert state_of_rank(study) == "stale"
-    assert rank(study)["rankings"]["reuse_mean"]["scores"] != after["rankings"]["reuse_mean"]["scores"]
-
     (tmp_path / "thrown").mkdir()
     (tmp_path / "thrown" / "discard.csv").write_text(f'image,reason\n"{chosen[1]}",blurred\n')
     fs.label.import_(str(study), str(tmp_path / "thrown"))
-    assert state_of_rank(study) == "stale"
     assert rank(study)["labels"]["discarded"] == 1
-    assert state_of_rank(study) == "done"
-
-
-@pytest.mark.slow
-def test_a_model_that_joined_the_selection_makes_the_standings_stale(
-    corpus: made.Corpus, tmp_path: Path
-) -> None:
-    study = tmp_path / "study"
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes))
-    for number in (2, 3):
-        fs.predict(str(study), dict(list(corpus.models.items())[:number]), engine="local")
-        fs.compare(str(study), engine="local")
-        fs.select(str(study))
-        fs.label.import_(str(study), str(corpus.truth))
-        assert state_of_rank(study) == {2: "missing", 3: "stale"}[number]
-        assert rank(study)["models"] == list(corpus.models)[:number]
-        assert state_of_rank(study) == "done"
 
 
 def test_another_epsilon_gives_other_matrices_and_the_same_means(corpus: made.Corpus, study: Path) -> None:

@@ -343,15 +343,16 @@ def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(st
     assert said.count("No difference has an interval") == 1
     runs = {id_: f"drive:{k * 7 // 10 + 1}" for k, id_ in enumerate(sorted(study[1].ids))}
     for groups, beyond in (
-        (runs, "more images of the one group or sequence"),
-        (runs | {max(runs): "other"}, "data to come"),
+        (runs, "more images of the few groups or sequences"),
+        (runs | {max(runs): "other"}, "more images of the few groups or sequences"),
+        ({id_: str(k % 6) for k, id_ in enumerate(runs)}, "data to come"),
     ):
         fs.collect(study[0], grouping=fs.Grouping(group=groups))
         card = judged(study[0])
         assert not [note for note in card["notes"] if "intervals" in note]
         said = page.read_text()
         assert f"95 % intervals for {beyond}" in said
-        assert (", within one group of images</h1>" in said) == (beyond != "data to come")
+        assert (", within few groups of images</h1>" in said) == (beyond != "data to come")
 
 
 def test_options_that_change_nothing_are_named(study: Study) -> None:

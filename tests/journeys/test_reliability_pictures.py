@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 from faultscape.errors import OptionError
 from faultscape.metrics.scores.detection import detection
-from faultscape.verbs.reliability import answers, pictures
+from faultscape.verbs.reliability import pictures
 from made_document import Page
 from networks_of_tests import colour_network
 from refusals import refused
@@ -163,7 +163,7 @@ def test_a_model_runs_on_its_frames_once(
     def never(*_: object) -> None:
         raise AssertionError("opened again")
 
-    monkeypatch.setattr(answers, "_opened", never)
+    monkeypatch.setattr(pictures, "_opened", never)
     fs.reliability(str(study), **LINE)
     assert page_of(study) == before
     fs.reliability(str(study), **{**LINE, "worst": 1})

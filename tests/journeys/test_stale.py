@@ -53,23 +53,6 @@ def test_pairs_whose_file_is_gone_are_counted_again(corpus: made.Corpus, study: 
     assert made.bytes_under(Path(study), "pairs") == before
 
 
-@pytest.mark.slow
-def test_rank_and_report_are_stale_once_predictions_change(corpus: made.Corpus, study: str) -> None:
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study)
-    fs.label.import_(study, str(corpus.truth))
-    fs.rank(study, resamples=20, engine="local")
-    fs.report(study)
-    assert set(made.states(study).values()) == {"done"}
-    fs.predict(study, {"model-1": corpus.models["model-2"]}, engine="local")
-    fs.compare(study, engine="local")
-    now = made.states(study)
-    assert (now["select"], now["rank"], now["report"]) == ("stale", "stale", "stale")
-    again = fs.rank(study, resamples=20, engine="local")
-    assert any("drawn from other images or predictions" in note for note in again.notes)
-
-
 def test_a_kill_before_the_stamp_is_written_never_leaves_another_sources_maps(
     corpus: made.Corpus, study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

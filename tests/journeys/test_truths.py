@@ -124,7 +124,7 @@ def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
         (tmp_path / f"{group}.csv").write_text("image,class,annotator,answer\n" + "\n".join(rows) + "\n")
         fs.label.import_(it.study, str(tmp_path / f"{group}.csv"), truth=group)
     root, models = Path(it.study), ("model-0", "model-1")
-    assert evidence.truths(root) == ["crowd", "experts"]
+    assert Study(root).truths == ["crowd", "experts"]
     right = {group: evidence.correctness(Study(root), models, group)[1] for group in ("experts", "crowd")}
     assert (right["experts"][0] == 1).all()
     assert (right["crowd"][0] == 0).all()

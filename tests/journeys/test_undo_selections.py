@@ -19,10 +19,11 @@ import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError, ModelError, SelectionError, counted
 from faultscape.nouns import JsonObject
-from faultscape.ranking import standings_json
 from faultscape.reading.study import Study
+from faultscape.standings import Standings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.rank import artefact as standings_artefact
 from faultscape.verbs.select import artefact as selection_artefact
 from faultscape.verbs.status.change_result import Changed
 from refusals import refused, refused_line, refused_text
@@ -389,13 +390,13 @@ def test_a_selection_is_digested_and_its_standings_are_read_once_a_look_however_
         return digest_of(*what)
 
     monkeypatch.setattr(selection_artefact, "key_of", counted)
-    whole, read = standings_json.is_whole, list[str]()
+    whole, read = standings_artefact.from_json, list[str]()
 
-    def read_whole(held: JsonObject) -> bool:
+    def read_whole(held: JsonObject) -> Standings:
         read.append("once")
         return whole(held)
 
-    monkeypatch.setattr(standings_json, "is_whole", read_whole)
+    monkeypatch.setattr(standings_artefact, "from_json", read_whole)
     assert {state for (kind, _), state in states(study).items() if kind == "standings"} == {"done"}
     assert len(made_) == 2  # main and second
     assert len(read) == 2

@@ -11,7 +11,7 @@ import pytest
 import faultscape as fs
 import made_answers
 from faultscape.labelling.answers import majority
-from faultscape.labelling.people.answer_weights import answer_weights
+from faultscape.labelling.people.estimated_accuracy import answer_weights
 from faultscape.reading import evidence
 from faultscape.reading.choices import Voices, shares
 from faultscape.reading.label_counts import questions
@@ -28,7 +28,7 @@ def study(tmp_path: Path) -> Path:
     made = made_answers.study(tmp_path / "made", images=60)
     fs.select(made.study, top=10)
     root, rng = Path(made.study), np.random.default_rng(2)
-    wanted = questions(Study(root), evidence.current(root, "main", {}), "labels")
+    wanted = questions(Study(root), Study(root).selection("main").now, "labels")
     truth = dict(zip(made.images, made.truth.tolist(), strict=True))
     rows = []
     for image, class_ in wanted:

@@ -350,7 +350,7 @@ def test_more_is_drawn_while_labels_of_the_pool_would_tell_for_images_to_come(tm
     assert said.headline.startswith(
         "On this pool of 156 images, model-0 is best (22 points ahead of model-1 [3, 40]); for images to come,"
     )
-    assert said.lines[-1] == "About 10 more labels would tell for images to come."
+    assert said.lines[-1] == "If the lead stays as it is, about 10 more labels would tell for images to come."
     assert not said.decided
     assert said.next == f"faultscape select {it.study} --as order --more 10"
     while line := fs.verdict(it.study).next:

@@ -151,6 +151,19 @@ run new {photos} {m0} {m1} --classes {classes} -> if these are label maps, name 
 run {predicted} {m0} -> name the models: model-0={m0}
 run {photos} {predicted} m={m0} -> {predicted} is a study; the study comes first, then its images: did you mean
 run {photos} new m={m0} -> new does not exist; the study comes first, then its images: did you mean
+predict {labelled} --rename modle-1=new -> the study has no model 'modle-1'; it has model-0, model-1, model-2. Did you mean 'model-1'?
+predict {labelled} --remove else -> the study has no model 'else'
+predict {labelled} --rename model-1=model-2 -> the study has a model 'model-2' already
+predict {labelled} --rename model-1=labels -> 'labels' is the name of a truth of this study
+predict {labelled} --rename model-1=a --rename model-2=a -> two models would be named 'a'
+predict {labelled} --rename model-1=a --rename model-1=b -> 'model-1' is given twice
+predict {labelled} --remove model-1 --remove model-1 -> 'model-1' is given twice
+predict {labelled} --rename model-1=a --remove model-1 -> 'model-1' cannot be both renamed and removed
+predict {labelled} --rename model-1 -> is not OLD=NEW
+predict {labelled} --rename model-1=../x -> cannot name a model
+predict {labelled} --remove ../photos -> cannot name a model
+predict {labelled} --rename model-1=a --shard 1/2 -> without --shard
+predict {labelled} --remove model-0 more=nowhere -> there is no such folder or file
 """
 
 SELECT = """

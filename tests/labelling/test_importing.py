@@ -14,7 +14,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.errors import CorpusError, LabellingError, OptionError
-from faultscape.formats.label_tools.named_ids import id_of
+from faultscape.formats.label_tools.named_masks import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
 from faultscape.study.tables import label_maps
@@ -313,3 +313,32 @@ def test_two_images_of_a_file_that_fit_one_are_told_by_their_names() -> None:
     images = {name: SimpleNamespace(id=name, parent="") for name in ("one", "two")}
     with refused(CorpusError, "^tool.json: day/one.png and tool.json: night/one.png both match image 'one'"):
         tool_files._fitting(Path("tool.json"), labels, images, None)  # type: ignore[arg-type]
+
+
+def test_an_export_again_takes_out_what_was_labelled_elsewhere_and_nobodys_work(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    out = tmp_path / "to-label"
+    fs.select(study, as_="more", goal="order", budget=6)
+    chosen = fs.label.export(study, str(out), format="png", selection="more").images
+    first, beside, changed = sorted((out / "images").rglob("*.png"))[:3]
+    elsewhere = tmp_path / "elsewhere"
+    for photo in (first, beside, changed):
+        mask = elsewhere / photo.relative_to(out / "images")
+        mask.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(corpus.truth / photo.relative_to(out / "images"), mask)
+    fs.label.import_(study, str(elsewhere))
+    mask = out / "labels" / beside.relative_to(out / "images")
+    mask.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(corpus.truth / beside.relative_to(out / "images"), mask)
+    Image.new("RGB", (4, 4)).save(changed)
+
+    said = fs.label.export(study, str(out), format="png", selection="more")
+
+    assert (said.images, said.labelled, said.withdrawn) == (chosen - 3, 3, 1)
+    assert "1 image that has a label now was removed from" in repr(said)
+    assert "2 images in it have a label already: leave them as they are" in repr(said)
+    assert not first.exists()
+    assert beside.exists()
+    assert changed.exists()
+    assert len((out / "to-label.txt").read_text().splitlines()) == chosen - 3

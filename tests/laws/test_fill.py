@@ -84,9 +84,8 @@ def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
         return [Timing("square", "", job.number, 1, 0.0) for job, _ in results]
 
     task = f"{square.__module__}:square"
-    fill.fill(
-        root, task, jobs, Squared, enter, parts=lambda *_: [], title="square", items=len(jobs), engine="local"
-    )
+    work = fill.Work("square", task, Squared, enter, lambda *_: [])
+    fill.fill(root, work, jobs, fill.Engine("local"), items=len(jobs))
     return puts
 
 

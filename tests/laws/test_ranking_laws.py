@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from faultscape.nouns import Draw, PairSlot, Slot
 from faultscape.ranking.classifiers import classifier_rankings
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.ranking.intervals import percentile_interval, ranks
 from faultscape.ranking.matrices import aggressiveness, resistance
@@ -17,6 +16,7 @@ from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.panel import Panel
 from faultscape.ranking.replicates import Scored, with_intervals
+from made_draws import draw_rankings
 
 RANKINGS = ("aggressiveness", "resistance", "reuse_mean", "reuse_bradley_terry")
 FEW = settings(max_examples=25, deadline=None)

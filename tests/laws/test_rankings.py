@@ -17,9 +17,9 @@ import faultscape as fs
 from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Slot
 from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, find_ranking, refuse_misfits, taking
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import Standings
+from made_draws import draw_rankings
 from refusals import refused
 
 MODELS = ("best", "twin", "other-twin", "worst")

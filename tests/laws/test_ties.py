@@ -22,18 +22,17 @@ from faultscape.errors import SelectionError
 from faultscape.metrics.intervals.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
 from faultscape.ranking.classifiers import classifier_rankings
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
 from faultscape.verbs.collect.shards import grouped
-from faultscape.verbs.measure.image_order import ranks_of
 from faultscape.verbs.measure.jobs import Source
-from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.measure.sets import DataSet, ranks_of
 from faultscape.verbs.select.ties import tell_ties
 from faultscape.verbs.verb import group_options
+from made_draws import draw_rankings
 
 pytestmark = pytest.mark.slow
 

@@ -1,5 +1,6 @@
 """Random walks over a small study: what the graph calls done equals what is made anew, following "next" ends
-in a verdict, and no label is lost, be it taken back.
+in a verdict, no label is lost, be it taken back, a line that is tried with --dry-run changes nothing and says what
+the line itself does, what is called something else is not made again, and where all is done `run` does nothing.
 
 The end of a walk: the printed line is run, and between lines a person fills in what it asks for, until none is
 printed. Every line ends with status 0, none is printed twice in one state of the study, and the end is a
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import datetime as dt
+import json
 import os
 import platform
 import shlex
@@ -22,6 +24,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,10 +41,12 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
+from faultscape.labelling.answers import majority
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading.study import Study
 from faultscape.reporting.competition.standing_tables import recommended
 from faultscape.standings import FEW, could_be_best
+from faultscape.study.answers.labels import Answers as StoredAnswers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import read_corpus
@@ -49,8 +54,6 @@ from faultscape.verbs.rank.open_selections import left
 from faultscape.verbs.select.artefact import SELECTION, is_replaced
 from faultscape.verbs.status import more_images
 from faultscape.verbs.verb import group_options
-
-pytestmark = pytest.mark.slow
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
@@ -60,8 +63,11 @@ TYPED: Counter[str] = Counter()  # steps, and lines of each verb that were done 
 BEGUN = time.time()
 
 
-def teardown_module() -> None:
-    if log := os.environ.get("FAULTSCAPE_SOAK"):
+@pytest.fixture(scope="module", autouse=True)
+def typed(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Write what was typed to the file that `FAULTSCAPE_SOAK` names, if every law held."""
+    yield
+    if (log := os.environ.get("FAULTSCAPE_SOAK")) and not request.session.testsfailed:
         said = [
             (
                 f"{TYPED.pop('steps'):,} steps in {TYPED.pop('walks')} walks, {time.time() - BEGUN:.0f} s;"
@@ -92,8 +98,15 @@ class Answers:
             str(folder / "made" / "ids.csv"),
         )
         self.truth_of = dict(zip(self.images, self.made.truth.tolist(), strict=True))
+        self.names = list(made_answers.NAMES)  # as the study calls its classes today
+
+    def call_classes(self, names: list[str]) -> None:
+        (self.folder / "renamed.txt").write_text("\n".join(names))
+        fs.collect(self.study, classes=str(self.folder / "renamed.txt"))
+        self.names = names
 
     def import_labels(self, images: list[str], truth: str = "labels") -> None:
+        # tables keep the words that they had
         rows = [f"{image},{made_answers.NAMES[self.truth_of[image]]}" for image in images]
         path = self.folder / "labels.csv"
         path.write_text("\n".join(["image,label", *rows]) + "\n")
@@ -104,7 +117,7 @@ class Answers:
         with exported.open(newline="") as file:
             rows = list(csv.DictReader(file))
         for row in rows:
-            is_it = made_answers.NAMES[self.truth_of[row["image"]]] == row["class"]
+            is_it = self.names[self.truth_of[row["image"]]] == row["class"]
             row |= {"annotator": "ann", "answer": "yes" if is_it else "no"}
         with exported.open("w", newline="") as file:
             out = csv.DictWriter(file, list(rows[0]))
@@ -143,11 +156,21 @@ class Maps:
         fs.collect(self.study, self.sources, classes=self.made.classes)
         fs.predict(self.study, self.made.models, engine="local")
         fs.compare(self.study, engine="local")
+        self.names = list(made.NAMES)
         self.cutouts = folder / "cutouts"
         for k in range(2):
             rgba = np.zeros((8, 8, 4), np.uint8)
             rgba[1:7, 1:7] = (90 * k, 200, 30, 255)
             made.write(self.cutouts / f"{k}.png", rgba)
+
+    def call_classes(self, names: list[str]) -> None:
+        entries = json.loads(self.made.classes.read_text())
+        for entry, name in zip(entries["classes"], names, strict=True):
+            entry["name"] = name
+        renamed = self.folder / "renamed.json"
+        renamed.write_text(json.dumps(entries | {"parents": {"things": names[2:4]}}))
+        fs.collect(self.study, classes=str(renamed))
+        self.names = names
 
     def import_labels(self, images: list[str], truth: str = "labels") -> None:
         masks = Path(tempfile.mkdtemp(dir=self.folder))
@@ -194,7 +217,7 @@ class Walk(RuleBasedStateMachine):
         self.study, self.root = self.made.study, Path(self.made.study)
         self.labelled: dict[str, str] = {}
         self.taken_back: set[str] = set()
-        self.models = 2
+        self.models = self.drawn = 2
         if isinstance(self.made, Maps):  # only what has labels is measured
             self.label(self.made.images[:3])
 
@@ -209,6 +232,7 @@ class Walk(RuleBasedStateMachine):
         for _ in range(LINES):
             if not (line := fs.verdict(self.study).next):
                 self.the_end_is_a_verdict()
+                self.nothing_is_done_twice()
                 return
             state = (line, *(f"{one}" for one in fs.status(self.study).stages))
             assert state not in printed, f"printed twice: {line}"
@@ -251,6 +275,12 @@ class Walk(RuleBasedStateMachine):
                 return
         raise AssertionError(f"the end is no verdict: {said!r} {fs.status(self.study)!r}")
 
+    def nothing_is_done_twice(self) -> None:
+        """Where nothing is printed any more, `run` leaves every file as it is."""
+        before = self.bytes()
+        fs.run(self.study, engine="local")
+        assert self.bytes() == before
+
     def label(self, images: list[str]) -> None:
         images = [image for image in images if image in Study(self.root).ids]
         if not images:
@@ -271,6 +301,53 @@ class Walk(RuleBasedStateMachine):
     def remove_model(self) -> None:
         if len(names := list(read_settings(self.root).models)) > 2:
             fs.predict(self.study, remove=[names[-1]])
+
+    @rule(share=st.sampled_from([0.2, 0.5]), which=st.integers(0, 1))
+    def replace_model(self, share: float, which: int) -> None:
+        """Another source takes the place of a model's."""
+        TYPED["predict: another source"] += 1
+        self.drawn += 1
+        fs.predict(
+            self.study,
+            {[*Study(self.root).models][which]: self.made.model(self.drawn, share)},
+            engine="local",
+        )
+        if isinstance(self.made, Maps):
+            fs.compare(self.study, engine="local")
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(which=st.integers(0, 1))
+    def rename_model(self, which: int) -> None:
+        """A model is called something else, and back."""
+        name = [*Study(self.root).models][which]
+        made_once = self.parts()
+        fs.predict(self.study, rename={name: name.removesuffix("-b") if name.endswith("-b") else f"{name}-b"})
+        TYPED["predict --rename: done"] += 1
+        assert self.parts() == made_once
+        assert not isinstance(self.made, Maps) or fs.compare(self.study, engine="local").parts_made == 0
+        self.what_is_done_is_what_would_be_made_anew()
+
+    @rule(which=st.integers(0, 1))
+    def rename_class(self, which: int) -> None:
+        """A class is called something else, and back."""
+        names, said = list(self.made.names), self.verdicts()
+        old = names[which]
+        names[which] = old.removesuffix(" b") if old.endswith(" b") else f"{old} b"
+        made_once = self.parts()
+        self.made.call_classes(names)
+        TYPED["collect --classes: a class renamed"] += 1
+        assert self.parts() == made_once
+        assert self.verdicts() == {(i, names[which] if n == old else n): yes for (i, n), yes in said.items()}
+        self.what_is_done_is_what_would_be_made_anew()
+
+    def verdicts(self) -> dict[tuple[str, str], bool | None]:
+        """What people's answers about classes say."""
+        return majority(answers.answers()) if (answers := StoredAnswers(self.root)).answers() else {}
+
+    def parts(self) -> list[bytes]:
+        """The maps and answers of models, the labels and the counts that are stored, whatever they are called."""
+        rooms = [self.root / room for room in ("predictions", "pairs", "truth")]
+        return sorted(path.read_bytes() for room in rooms for path in room.rglob("*.parquet"))
 
     @rule(top=st.integers(1, 4))
     def duel(self, top: int) -> None:
@@ -329,9 +406,9 @@ class Walk(RuleBasedStateMachine):
     def plan(self, within: float) -> None:
         self.ask("plan", within=within, engine="local")
 
-    @rule(top=st.integers(1, 3), dry=st.booleans())
-    def replace(self, top: int, dry: bool) -> None:
-        self.ask("select", **{self.made.one_cell: top}, spares=1, replace=True, dry_run=dry, engine="local")
+    @rule(top=st.integers(1, 3))
+    def replace(self, top: int) -> None:
+        self.ask("select", **{self.made.one_cell: top}, spares=1, replace=True, engine="local")
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(name=st.sampled_from(NAMES))
@@ -339,11 +416,9 @@ class Walk(RuleBasedStateMachine):
         self.ask("select", remove=name)
         self.what_is_done_is_what_would_be_made_anew()
 
-    @rule(first=st.integers(0, 22), dry=st.booleans())
-    def remove_images(self, first: int, dry: bool) -> None:
-        before = self.bytes() if dry else b""
-        self.ask("collect", remove=self.made.images[first : first + 2], dry_run=dry)
-        assert not dry or self.bytes() == before
+    @rule(first=st.integers(0, 22))
+    def remove_images(self, first: int) -> None:
+        self.ask("collect", remove=self.made.images[first : first + 2])
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule()
@@ -355,12 +430,10 @@ class Walk(RuleBasedStateMachine):
     @rule(first=st.integers(0, 23), discards=st.booleans())
     def take_back(self, first: int, discards: bool) -> None:
         image = self.made.images[first % len(self.made.images)]
-        with suppress(FaultscapeError):
-            fs.label.remove(self.study, image, discards=discards)
-            TYPED["label remove: done"] += 1
-            if not discards:
-                self.labelled.pop(image, None)
-                self.taken_back.add(image)
+        is_done = self.tried_first("label remove", fs.label.remove, image, discards=discards)
+        # one that bob alone gave is kept among his
+        if is_done and not discards and self.labelled.pop(image, None) is not None:
+            self.taken_back.add(image)
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(goal=st.sampled_from([None, "order", "best", "failures"]))
@@ -369,20 +442,37 @@ class Walk(RuleBasedStateMachine):
 
     def ask(self, verb: str, **options: Any) -> None:
         """Call a verb; what it refuses in a sentence is not a fault."""
-        function, flags = (
-            getattr(fs, verb),
-            "".join(f" --{key}" for key in ("replace", "remove", "dry_run") if options.get(key)),
-        )
-        line = f"{verb}{flags.replace('_', '-')}"
+        function = getattr(fs, verb)
+        changes = [key for key in ("replace", "remove") if options.get(key)]
+        line = " --".join([verb, *changes])
+        if changes:
+            self.tried_first(line, function, **group_options(function, options))
+            return
         try:
             function(self.study, **group_options(function, options))
             TYPED[f"{line}: done"] += 1
         except FaultscapeError:
             TYPED[f"{line}: refused"] += 1
 
+    def tried_first(self, line: str, do: Callable[..., Any], *words: str, **options: Any) -> bool:
+        """Do a line after its --dry-run, and return whether it is done: the dry run changes nothing, says what the
+        line itself does and becomes stale by it, and is refused where that is.
+        """
+        before, said = self.bytes(), list[object]()
+        for dry_run in ({"dry_run": True}, {}):
+            try:
+                result = do(self.study, *words, **options, **dry_run)
+                said.append((result.done, result.stale) if hasattr(result, "stale") else "drawn")
+            except FaultscapeError as refusal:
+                said.append(str(refusal))
+            assert not dry_run or self.bytes() == before
+        TYPED[f"{line}: {'refused' if isinstance(said[1], str) and said[1] != 'drawn' else 'done'}"] += 1
+        assert said[0] == said[1] or said[1] == "drawn"
+        return not isinstance(said[1], str)
+
     def bytes(self) -> bytes:
-        """Return what the study's files hold."""
-        files = sorted(path for path in self.root.rglob("*") if path.is_file())
+        """Return what the study's files hold, but for the log of lines."""
+        files = sorted(path for path in self.root.rglob("*") if path.is_file() and path.name != "log.jsonl")
         return b"".join(str(path).encode() + path.read_bytes() for path in files)
 
     @invariant()
@@ -444,10 +534,10 @@ class WalkOfMaps(Walk):
         self.what_is_done_is_what_would_be_made_anew()
 
 
-def of(walks: int) -> settings:
+def of(walks: int, steps: int = STEPS) -> settings:
     return settings(
         max_examples=walks,
-        stateful_step_count=STEPS,
+        stateful_step_count=steps,
         deadline=None,
         derandomize=True,
         database=None,
@@ -458,4 +548,16 @@ def of(walks: int) -> settings:
 
 OF_MAPS = max(2, WALKS // 10)
 Walk.TestCase.settings, WalkOfMaps.TestCase.settings = of(WALKS - OF_MAPS), of(OF_MAPS)
-TestWalk, TestWalkOfMaps = Walk.TestCase, WalkOfMaps.TestCase
+TestWalk, TestWalkOfMaps = (pytest.mark.slow(walk.TestCase) for walk in (Walk, WalkOfMaps))
+
+
+class ShortWalk(Walk):
+    """One for `make test`."""
+
+
+class ShortWalkOfMaps(WalkOfMaps):
+    """Another."""
+
+
+ShortWalk.TestCase.settings, ShortWalkOfMaps.TestCase.settings = of(2, steps=8), of(1, steps=8)
+TestShortWalk, TestShortWalkOfMaps = ShortWalk.TestCase, ShortWalkOfMaps.TestCase

@@ -16,6 +16,7 @@ import faultscape as fs
 import made
 from faultscape.ranking.duel_standings import from_json
 from faultscape.ranking.methods.thurstone import thurstone
+from faultscape.reading.study import Study
 from faultscape.recipes import mad_wilddash
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choices
@@ -98,7 +99,7 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
         app = app_of(
             campaign,
             Gate(Annotators(root, database), server_key(root), open_=True),
-            lambda voices: standings_now(root, "main", "labels", voices),
+            lambda voices: standings_now(Study(root), "main", "labels", voices),
         )
         numbers = [answer_all(app, corpus, campaign, name, rng) for name in ("first", "second")]
     slots, _ = read_selection(root, "main")

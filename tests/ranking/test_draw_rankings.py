@@ -15,10 +15,10 @@ from faultscape.errors import OptionError, RankingError
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.steps import remaining, steps
 from faultscape.reporting.competition.standing_tables import caveat
 from made import tie
+from made_draws import draw_rankings
 from refusals import refused
 
 

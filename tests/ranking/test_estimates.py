@@ -123,7 +123,7 @@ def test_a_control_variate_by_hand() -> None:
     steps = np.array([1 / 5, 1 / 4, 1 / 3])
     found = prediction_powered(losses, steps, proxy, np.array([0, 1, 2]))
     # the steps' own estimates: a_1 = l_1, a_2 = (4 l_2 + l_1) / 5, a_3 = (3 l_3 + l_2 + l_1) / 5
-    slope = found.coefficient
+    slope = found.control[0, 0]
     assert found.loss[0] == pytest.approx(2 / 3 - slope * (0.5 - 0.4))
     share = np.array([1 / 20, 1 / 12, 1 / 6]) * 10 / 3  # c_m = 5 (5 - 3) / (3 (5 - m) (5 - m + 1)), in all 1
     assert share.sum() == pytest.approx(1)
@@ -136,8 +136,28 @@ def test_a_control_variate_by_hand() -> None:
 def test_a_proxy_that_says_nothing_changes_nothing() -> None:
     steps = 1 / (5 - np.arange(3))
     found = prediction_powered(LOSSES[:, :3], steps, np.full((2, 5), 0.3), np.arange(3))
-    assert found.coefficient == 0
+    assert not found.control.any()
     assert found.loss == pytest.approx(lure(LOSSES[:, :3], steps, 5).loss)
+
+
+def test_differences_are_those_of_margins_whatever_the_proxy_says_of_all_models() -> None:
+    """A proxy that knows which images are hard, but not which model is better, would make intervals of
+    differences wider if one coefficient served both.
+    """
+    rng = np.random.default_rng(5)
+    hard = rng.random(300)
+    losses = hard + 0.02 * rng.standard_normal((3, 300))
+    proxy = hard + 0.2 * rng.standard_normal((3, 300))
+    drawn = rng.permutation(300)[:40]
+    steps = uniform_steps(40, 300)
+    found = prediction_powered(losses[:, drawn], steps, proxy, drawn)
+    apart = prediction_powered(margins(losses[:, drawn]), steps, margins(proxy), drawn, (-1, 1))
+    middle = np.eye(3) - 1 / 3
+    assert middle @ found.loss == pytest.approx(apart.loss)
+    assert middle @ found.covariance @ middle == pytest.approx(apart.covariance)
+    alone = lure(losses[:, drawn], steps, 300)
+    assert np.diagonal(found.covariance).max() < np.diagonal(alone.covariance).min() / 4
+    assert np.diagonal(apart.covariance).max() < 1.3 * np.diagonal(middle @ alone.covariance @ middle).max()
 
 
 def test_a_good_proxy_narrows_and_hardly_biases() -> None:
@@ -417,11 +437,11 @@ def test_what_the_control_variate_brings_and_takes_is_in_the_estimate() -> None:
     )
     q = uniform_steps(12, 40)
     found = prediction_powered(losses, q, proxy, drawn)
-    c, seen = found.coefficient, proxy[:, drawn]
-    assert c != 0
-    # the coefficient has taken one label
-    assert found.covariance == pytest.approx(lure(losses - c * seen, q, 40).covariance * 11 / 10)
-    assert found.shift == pytest.approx(c**2 * np.diagonal(lure(seen, q, 40).covariance))
+    c, seen = found.control, proxy[:, drawn]
+    assert c.all()
+    # a coefficient has taken one label
+    assert found.covariance == pytest.approx(lure(losses - c @ seen, q, 40).covariance * 11 / 10)
+    assert found.shift == pytest.approx(np.diagonal(lure(c @ seen, q, 40).covariance))
     errors = losses.sum(1)
     assert found.possible == pytest.approx(np.stack([errors / 40, (errors + 28) / 40], 1))
 

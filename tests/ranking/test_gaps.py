@@ -12,11 +12,12 @@ import pytest
 
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.gaps import gaps
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.standings import Standings
+from made_draws import draw_rankings
 
 MODELS = ("a", "b", "c", "d")
 POOL = 400
@@ -110,6 +111,41 @@ def test_data_to_come_are_less_certain_than_the_pool_and_frames_that_are_alike_s
 
     assert width(table, "rankings") < width(table, "to_come") < width(alike, "to_come")
     assert width(alike, "rankings") == width(table, "rankings")  # the pool is what it is
+
+
+@pytest.mark.parametrize("groups", [6, 9, 40, POOL])
+def test_images_to_come_are_never_more_certain_than_the_pool_whatever_its_groups(groups: int) -> None:
+    """What few groups have in common may be estimated as less than nothing, which must not narrow intervals."""
+    group = np.arange(POOL) * groups // POOL
+    for seed in range(30):
+        pool = losses(seed)
+        drawn = np.random.default_rng([seed, 2]).permutation(POOL)[:60]
+        steps = estimates.uniform_steps(60, POOL)
+        here = estimates.lure(pool[:, drawn], steps, POOL)
+        later = to_come(here, pool[:, drawn], steps, group, drawn)
+        assert np.linalg.eigvalsh(later.covariance - here.covariance).min() > -1e-12
+        assert later.freedom <= here.freedom
+        assert later.unit >= here.unit
+        for interval in (loss_intervals, difference_intervals):
+            assert (interval(later)[..., 0] <= interval(here)[..., 0] + 1e-12).all()
+            assert (interval(here)[..., 1] <= interval(later)[..., 1] + 1e-12).all()
+
+
+@pytest.mark.parametrize("groups", [6, 9, 40])
+def test_differences_to_come_are_those_of_margins_whatever_is_said_of_the_level(groups: int) -> None:
+    group = np.arange(POOL) * groups // POOL
+    differ = np.eye(4) - 1 / 4
+    for seed in range(30):
+        pool = losses(seed)
+        proxy = losses(seed + 100)
+        drawn = np.random.default_rng([seed, 2]).permutation(POOL)[:40]
+        steps = estimates.uniform_steps(40, POOL)
+        both = []
+        for own, said in ((pool, proxy), (estimates.margins(pool), estimates.margins(proxy))):
+            here = estimates.prediction_powered(own[:, drawn], steps, said, drawn, (-1, 1))
+            later = to_come(here, own[:, drawn], steps, group, drawn, proxy=said, span=(-1, 1))
+            both.append(differ @ later.covariance @ differ)
+        assert both[0] == pytest.approx(both[1], rel=1e-6, abs=1e-12)
 
 
 def test_neighbors_that_are_alike_are_worth_fewer_images_by_the_square_of_the_factor() -> None:

@@ -13,8 +13,8 @@ from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.competition.standing_tables import ranking_rows
+from made_draws import draw_rankings
 from refusals import refused
 
 ERRORS = np.array([0.1, 0.15, 0.25, 0.4])

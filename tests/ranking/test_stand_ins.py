@@ -10,9 +10,9 @@ import pytest
 from faultscape.nouns import Draw
 from faultscape.ranking.drawn.estimate_intervals import loss_intervals, margin_intervals
 from faultscape.ranking.drawn.estimates import lure, margins, prediction_powered
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.stand_ins import score_shifts
 from faultscape.selection.draws import draw, members
+from made_draws import draw_rankings
 
 MODELS, GROUPS, TWINS, LABELS = 3, 120, 3, 30
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue
 from faultscape.ranking.drawn.estimates import combined, inside, lure, uniform_steps
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.scores import unusable
+from faultscape.ranking.drawn.steps import first_alone
 from faultscape.ranking.duel_standings import from_json, to_json
 from faultscape.standings import ModelRanking
+from made_draws import draw_rankings
 
 ESTIMATES = ("margins", "prediction_powered", "lure")
 
@@ -145,3 +146,18 @@ def test_whatever_was_chosen_some_ranking_that_can_be_used_stands_first(chosen: 
     assert next(iter(catalogue.ordered(rankings, chosen))) == "reuse_mean"
     assert set(catalogue.FIRST[chosen]) <= set(NAMES)
     assert list(catalogue.ordered({}, chosen)) == []
+
+
+def test_the_first_draws_that_are_ranked_alone_are_just_enough_for_an_estimate() -> None:
+    rng = np.random.default_rng(0)
+    needed = []
+    for spread in (0.0, 0.3, 1.0):
+        rows, _ = drawn(rng, rng.lognormal(0, spread, 60), 40)
+        chance = np.array([row.probability for row in rows])
+        enough = first_alone(rows)
+        assert not unusable(lure(np.zeros((1, enough)), chance[:enough], 60))
+        assert enough == 10 or unusable(lure(np.zeros((1, enough - 1)), chance[: enough - 1], 60))
+        assert first_alone(rows[: enough - 1]) == 0
+        needed.append(enough)
+    assert needed == sorted({*needed})
+    assert needed[0] == 10

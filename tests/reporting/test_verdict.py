@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from faultscape.nouns import Draw
-from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.reporting.verdict import PairNeed, Verdict, Work
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import Failing, Gap, ModelRanking, OtherTruth, Standings
+from made_draws import draw_rankings
 
 MODELS = ("fcn", "psp", "unet")
 FAILS = Failing("fcn", "pole", 0.05, 31, "building", 0.36, "0001TP_009720")
@@ -115,7 +115,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), FUTURE)}, "needs": NEEDS},
         (
             "The labels do not decide between fcn and psp; unet is not the best.",
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             (
                 "Not settled: fcn or psp (about 22 more labels would decide this pool, 5 to 89); psp or unet (how "
                 "many labels would decide this pool cannot be predicted)."
@@ -127,7 +127,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), FUTURE)}},
         (
             POOL_FIRST,
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
             MORE_IMAGES,
@@ -137,10 +137,10 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *CLOSE, of="future"))}},
         (
             POOL_FIRST,
-            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come.",
+            "fcn is ahead of psp by 2.4 points of mIoU (mean over images) [-0.2, 5.0] for images to come; no other model is more than 0.2 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
-            "About 11 more labels would tell for images to come.",
+            "If the lead stays as it is, about 11 more labels would tell for images to come.",
         ),
     ),
     "decided for the pool before a model came": (
@@ -160,23 +160,23 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn psp", *OPEN), ranked("fcn psp unet", *WIDE, of="future"))}},
         (
             "The labels do not decide between the 3 models; fcn is ahead.",
-            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come.",
+            "fcn is ahead of psp by 1 point of mIoU (mean over images) [-10, 13] for images to come; no other model is more than 10 points better (95 %).",
             "Not settled: fcn or psp; fcn or unet (settled on this pool), and 1 more pair.",
             FAILING,
             MORE_TOO,
         ),
     ),
     "images of one group, decided for the pool": (
-        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="one-group"))}},
+        {"standings": {"order": drawn(ranked("fcn", *CLEAR), ranked("fcn psp", *OPEN, of="same-groups"))}},
         (
-            POOL_FIRST.replace("images to come", "more images of the same group"),
+            POOL_FIRST.replace("images to come", "more images of the same groups"),
             (
                 "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for more images of the "
-                "same group."
+                "same groups; no other model is more than 1.7 points better (95 %)."
             ),
-            "Also not settled for more images of the same group: psp or unet.",
+            "Also not settled for more images of the same groups: psp or unet.",
             FAILING,
-            MORE_IMAGES.replace("images to come", "more images of the same group"),
+            MORE_IMAGES.replace("images to come", "more images of the same groups"),
         ),
     ),
     "fewer than six groups": (
@@ -193,7 +193,7 @@ STATES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         {"standings": {"order": drawn(ranked("fcn", *CENSUS), FUTURE)}},
         (
             POOL_FIRST.replace(" (2.4 points ahead of psp [0.3, 4.5])", " (1.4 points ahead of psp)"),
-            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come.",
+            "fcn is ahead of psp by 1.4 points of mIoU (mean over images) [-1.7, 4.5] for images to come; no other model is more than 1.7 points better (95 %).",
             "Also not settled for images to come: psp or unet.",
             FAILING,
             MORE_IMAGES,
@@ -279,12 +279,17 @@ def test_a_model_is_not_to_be_used_by_standings_that_are_out_of_date() -> None:
     assert found.lines[-1] == "This is out of date: model x was added."
 
 
-def test_the_line_that_groups_images_is_not_advised_where_standings_do_not_know_the_groups_there_are() -> (
-    None
-):
-    alike = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.7})}
-    assert any("collect STUDY" in line for line in of(standings=alike).lines)
-    old = of(standings=alike, stale={"order": "groups of images changed"})
+def test_the_line_that_groups_images_is_advised_where_it_leaves_an_interval() -> None:
+    few = {"alike": 0.7}
+    known = of(standings={"order": drawn(ranked("fcn", *CLEAR), SURE, define=few)})
+    assert known.lines[-1] == (
+        "Neighboring images are alike, so this interval is rough; groups of them (`collect --group`) make it"
+        " sound once labels lie in 6 groups."
+    )
+    many = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={**few, "together": "--block 25"})}
+    assert any("`faultscape collect STUDY --block 25`" in line for line in of(standings=many).lines)
+    # standings that are out of date do not know which groups there are
+    old = of(standings=many, stale={"order": "groups of images changed"})
     assert not any("collect STUDY" in line for line in old.lines)
 
 

@@ -69,6 +69,8 @@ def test_what_is_not_there_is_refused_in_one_line(study: fs.Study, tmp_path: Pat
     assert repr(fs.Study(tmp_path / "nowhere")).endswith("no study yet>")
     with pytest.raises(fs.errors.StudyError, match="is not a study"):
         fs.Study(tmp_path / "nowhere").models  # noqa: B018 - read for its error
+    with pytest.raises(fs.errors.StudyError, match=rf"--classes NAME`\. Did you mean '{study.root.name}'\?"):
+        fs.status(f"{study.root}x")
 
 
 def test_each_file_is_opened_once_and_only_when_it_is_asked_for(study: fs.Study) -> None:

@@ -26,8 +26,9 @@ from faultscape.corpus.id_lists import counting
 from faultscape.errors import OptionError, counted
 
 _IDS = ("id", "image")
-OF_ONE_GROUP = (  # of intervals
-    "all images are of one group or sequence, so intervals describe more images of it, not of others"
+OF_FEW_GROUPS = (  # of intervals
+    "all images are of one group or sequence, or of runs of fewer than six, so intervals describe more images"
+    " of the same, not of others"
 )
 _EXAMPLE = '"{group}_*"'
 _LONG_RUN = 25  # images: about as far as frames of a drive are alike (docs/how-to/groups.md)
@@ -119,18 +120,23 @@ def join_blocks(groups: Mapping[str, str]) -> dict[str, str]:
     return {} if set(out.values()) == {"block"} and "block" in joined else out
 
 
-def of_one_group(groups: Mapping[str, str]) -> bool:
-    """Whether all images ({id: group}, '' for one that is alone) belong to one group, or to runs that
-    ``cut_blocks`` made of one, or of all images: they tell nothing about other drives, cities or patients.
+def of_few_groups(groups: Mapping[str, str], least: int) -> bool:
+    """Whether all images ({id: group}, '' for one that is alone) belong to one group, to runs that
+    ``cut_blocks`` made of all images, or to runs of fewer than the ``least`` groups that carry an interval:
+    they tell little about other drives, cities or patients.
 
-    >>> of_one_group({"a_1": "a:1", "a_2": "a:2"}), of_one_group({"x": "block:1", "y": "block:2"})
+    >>> of_few_groups({"a_1": "a:1", "a_2": "a:2"}, 6), of_few_groups({"x": "block:1", "y": "block:2"}, 6)
     (True, True)
-    >>> of_one_group({"a_1": "a:1", "b_1": "b"}), of_one_group({"a_1": "a", "x": ""}), of_one_group({})
-    (False, False, False)
+    >>> of_few_groups({"a_1": "a:1", "a_2": "a:2", "b_1": "b:1"}, 6)  # two drives, of which one was cut
+    True
+    >>> of_few_groups({"a_1": "a", "b_1": "b"}, 6), of_few_groups({"a_1": "a", "x": ""}, 6)
+    (False, False)
     """
     if not groups or not all(groups.values()):
         return False
-    return len(set(join_blocks(groups).values())) <= 1
+    whole = join_blocks(groups)
+    number = len(set(whole.values()))
+    return number <= 1 or (number < least and whole != groups)
 
 
 def assign_groups(
@@ -146,8 +152,7 @@ def assign_groups(
 
 
 def suggested_options(ids: Sequence[str], least: int) -> str:
-    """Return the options of `collect` that group images which are alike, as far as their ids tell: by folder
-    or prefix, cut into runs where that gives fewer than ``least`` groups, or runs of all images.
+    """Return the options of `collect` that make ``suggested_groups``, as words.
 
     >>> suggested_options([f"drive{k % 7}/{k:03d}" for k in range(70)], 6)
     "--group '{group}/*'"
@@ -156,17 +161,34 @@ def suggested_options(ids: Sequence[str], least: int) -> str:
     >>> suggested_options([f"frame{k:03d}" for k in range(60)], 6)
     '--block 10'
     """
+    pattern, block = _suggested(ids, least)
+    words = [f"--group {shlex.quote(pattern)}"] if pattern else []
+    words += [f"--block {block}"] if block else []
+    return " ".join(words)
+
+
+def suggested_groups(ids: Sequence[str], least: int) -> dict[str, str]:
+    """Return {id: group} of images that are alike, as far as their ids tell: by folder or prefix, cut into
+    runs where that gives fewer than ``least`` groups, or runs of all images.
+
+    >>> len(set(suggested_groups([f"Seq{k % 2}_f{k:03d}" for k in range(200)], 6).values()))
+    8
+    """
+    return assign_groups(ids, *_suggested(ids, least))
+
+
+def _suggested(ids: Sequence[str], least: int) -> tuple[str | None, int | None]:
+    """Return the pattern and the length of runs that group images."""
     # so that there are enough runs for an interval, and a run is longer than images are alike
-    block = f"--block {max(2, min(_LONG_RUN, len(ids) // least))}"
+    block = max(2, min(_LONG_RUN, len(ids) // least))
     for separator in "/_-":
         pattern = f"{{group}}{separator}*"
         if not all(separator in id_ for id_ in ids):
             continue
         number = len(set(_by_pattern(pattern, ids).values()))
         if 1 < number <= len(ids) // 2:
-            option = f"--group {shlex.quote(pattern)}"
-            return option if number >= least else f"{option} {block}"
-    return block
+            return pattern, None if number >= least else block
+    return None, block
 
 
 def describe_groups(groups: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ from faultscape.ties import DECIMALS
 # group that the pool is of; or they describe the chosen images
 POOL = "pool"
 FUTURE = "future"
-ONE_GROUP = "one-group"
+SAME_GROUPS = "same-groups"
 CHOSEN = "chosen"
 MANY = 20  # groups of images from which percentiles of the bootstrap are used; with fewer Student's t
 INTERVAL = "percentile bootstrap over images; of reuse_mean Wilson's"

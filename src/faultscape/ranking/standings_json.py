@@ -81,15 +81,6 @@ def from_json(raw: JsonObject) -> Standings:
     return found
 
 
-def is_whole(raw: JsonObject) -> bool:
-    """Return whether a JSON object holds standings that can be read."""
-    try:
-        from_json(raw)
-    except RankingError:
-        return False
-    return True
-
-
 def written(value: Any) -> Any:
     """Return a value as JSON can hold it: numbers with 12 digits, None for undefined; for a dataclass only
     the fields that are set.

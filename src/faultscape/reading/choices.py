@@ -22,8 +22,7 @@ import numpy as np
 
 from faultscape.labelling.answers import WORDS, Answer, latest
 from faultscape.ranking.choice_shares import Shares
-from faultscape.study.answers.choices import Choice, Choices
-from faultscape.study.answers.database import Database
+from faultscape.study.answers.choices import Choice
 from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -86,15 +85,13 @@ def counting(
     truth: str,
     models: Collection[str],
     discarded: Collection[str] = (),
-    *,
-    database: Database | None = None,
 ) -> tuple[list[Choice], int]:
     """Return the choices of a truth between these models that count, and how many do not because a map was
     remade since.
     """
     said = [
         one
-        for one in (study.choices if database is None else Choices(study.root, database)).choices(truth)
+        for one in study.choices.choices(truth)
         if {one.first, one.second} <= set(models) and one.image not in discarded
     ]
     now = digests(
@@ -229,7 +226,7 @@ def _weights(
     items: Sequence[tuple[str, ...]], people: Sequence[str], classes: Sequence[int], *, symmetric: bool
 ) -> dict[str, float] | None:
     # only where it was asked for, as its estimate loads scipy
-    from faultscape.labelling.people.answer_weights import answer_weights
+    from faultscape.labelling.people.estimated_accuracy import answer_weights
 
     numbers = {item: k for k, item in enumerate(dict.fromkeys(items))}
     who, person = np.unique(np.array(people, dtype=np.str_), return_inverse=True)

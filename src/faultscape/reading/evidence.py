@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -37,21 +36,6 @@ _MUCH_VOID = 0.3
 _MUCH_PREDICTED = 0.01
 _MOST = 64
 _NAMED = 6
-
-
-def truths(root: Path) -> list[str]:
-    """Return the names of the truths of a study (`Study.truths`)."""
-    return Study(root).truths
-
-
-def find_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts, '' if there is none, or several (`Study.find_truth`)."""
-    return Study(root).find_truth(asked)
-
-
-def choose_truth(root: Path, asked: str | None = None) -> str:
-    """Return the truth that counts; otherwise StudyError with a list of the truths (`Study.truth`)."""
-    return Study(root).truth(asked)
 
 
 def truth_words(study: Study, truth: str) -> list[str]:
@@ -218,11 +202,6 @@ def labelled_among(study: Study, images: Collection[str]) -> set[str]:
             if part := parts.get(part_name(number)):
                 out |= wanted & set(label_maps.read_ids(where, number, part))
     return out
-
-
-def current(root: Path, selection: str, discarded: Mapping[str, str]) -> Slots:
-    """Return a selection as it counts without some images (`Selection.without`)."""
-    return Study(root).selection(selection).without(discarded)
 
 
 def tell_discards(study: Study, images: Collection[str]) -> None:

@@ -1,10 +1,10 @@
 """The loop of all work that fills a study: run the missing jobs on an engine, enter results in the study, and
 record timings.
 
-A verb lists the missing work as jobs, and passes `fill` two functions. ``enter`` takes all results since its
-last call, [(job, result), ...], writes each manifest once, and returns rows of timings. ``parts`` names the
-files of a result. Slow results enter one by one, fast ones in batches: at most about once a second, and so
-that entering takes at most a twentieth of the time (`Entry`, which also handles results without receipts).
+A verb lists the missing work as jobs, and passes `fill` a `Work`. Its ``enter`` takes all results since its
+last call, [(job, result), ...], writes each manifest once, and returns rows of timings. Its ``parts`` names
+the files of a result. Slow results enter one by one, fast ones in batches: at most about once a second, and
+so that entering takes at most a twentieth of the time (`Entry`, which also handles results without receipts).
 
 Conventions: a job is a frozen dataclass that contains everything its result depends on (keys and checksums of
 its inputs, not "what is missing now"); a field that does not affect results is marked by `CHANGES_NOTHING`. A
@@ -23,7 +23,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -86,57 +86,72 @@ class Entry(Generic[Item]):
             self.now()
 
 
+@dataclass(frozen=True)
+class Work(Generic[Job, Made]):
+    """A kind of work that fills a study: its ``task`` (``module:function``) returns a ``kind``, and ``enter``
+    takes these into the study.
+
+    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` labels the progress; ``group`` names the
+    group of a job (only one run touches its receipts), and ``together`` the groups that enter completely or
+    not at all.
+    """
+
+    title: str
+    task: str
+    kind: type[Made]
+    enter: Callable[[list[tuple[Job, Made]]], list[Timing]]
+    parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]]
+    group: Callable[[Job], str] = lambda _: ""
+    together: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine, and how it runs jobs (`engine.run`)."""
+
+    name: str = "processes"
+    workers: int | None = None
+    begin_here: bool = False
+    apart: bool = False
+    gpus: float = 0
+
+
 def fill(
     root: Path,
-    task: str,
+    work: Work[Job, Made],
     jobs: Sequence[Job],
-    kind: type[Made],
-    enter: Callable[[list[tuple[Job, Made]]], list[Timing]],
+    engine: Engine,
     *,
-    parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
-    title: str,
     items: int,
-    engine: str,
-    workers: int | None = None,
     mine: Share = Share(),  # noqa: B008 - a frozen default
-    apart: bool = False,
-    gpus: float = 0,
-    begin_here: bool = False,
-    group: Callable[[Job], str] = lambda _: "",
-    together: Collection[str] = (),
 ) -> None:
-    """Run the jobs by ``task`` (``module:function``, whose result is a ``kind``), and enter the results.
-
-    ``parts`` yields (folder, part, SHA-256) of a result; ``title`` labels the progress over ``items``;
-    ``group`` names the group of a job (only this run touches its receipts), and ``together`` the groups that
-    enter completely or not at all; ``mine`` is this job's share in an array (``jobs`` are those of the
-    share); ``apart``, ``gpus`` and ``begin_here`` are passed to the engine. Errors: those of the jobs, raised
-    after finished results have entered.
+    """Run the jobs, which are ``items`` images, and enter the results; ``mine`` is this share in an array
+    (``jobs`` are those of the share). Errors: those of the jobs, raised after finished results have entered.
     """
-    groups = [group(job) for job in jobs]
+    groups = [work.group(job) for job in jobs]
     share = "" if mine.parts == 1 else f"{mine.part}-of-{mine.parts}"
-    receipts = {name: Receipts(root, title, share, name) for name in dict.fromkeys(groups)}
-    owed = Counter(name for name in groups if name in together)  # results that their groups wait for
+    receipts = {name: Receipts(root, work.title, share, name) for name in dict.fromkeys(groups)}
+    owed = Counter(name for name in groups if name in work.together)  # results that their groups wait for
     held: dict[str, list[tuple[int, Made]]] = {}
     calls = [{"job": to_json(job)} for job in jobs]
-    keys = [_key(task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
+    keys = [_key(work.task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
     timings = Timings(root)
     found: dict[str, Json] = {}
     for of_group in receipts.values():
         found |= of_group.found()
-    adopted = dict(_adopted(jobs, keys, found, kind, parts))
+    adopted = dict(_adopted(jobs, keys, found, work))
     todo = [number for number in range(len(jobs)) if number not in adopted]
 
     def put_in(results: list[tuple[int, Made]]) -> None:
         with changing(root):
-            timings.add(enter([(jobs[number], made) for number, made in results]))
+            timings.add(work.enter([(jobs[number], made) for number, made in results]))
         for name in {groups[number] for number, _ in results}:
             receipts[name].clear()
 
     entry = Entry(put_in)
 
     def take(number: int, made: Made) -> None:
-        if (name := groups[number]) not in together:
+        if (name := groups[number]) not in work.together:
             entry.add((number, made))
             return
         held.setdefault(name, []).append((number, made))
@@ -152,25 +167,25 @@ def fill(
     if found and mine.parts == 1:
         tidy(root)  # remove results whose inputs have changed
     try:
-        with progress(title, items) as tick:
+        with progress(work.title, items) as tick:
 
             def ticked(number: int) -> None:
                 tick(number)
                 entry.if_due()
 
             made_now = engines.run(
-                task,
+                work.task,
                 [calls[n] for n in todo],
-                engine=engine,
-                workers=workers,
+                engine=engine.name,
+                workers=engine.workers,
                 tick=ticked,
-                apart=apart,
-                gpus=gpus,
-                begin_here=begin_here,
+                apart=engine.apart,
+                gpus=engine.gpus,
+                begin_here=engine.begin_here,
             )
             for place, made in made_now:
                 receipts[groups[todo[place]]].add(keys[todo[place]], made)
-                take(todo[place], of_json(kind, made))
+                take(todo[place], of_json(work.kind, made))
                 entry.if_due()
     finally:
         entry.now()
@@ -189,8 +204,7 @@ def _adopted(
     jobs: Sequence[Job],
     keys: Sequence[str],
     found: dict[str, Json],
-    kind: type[Made],
-    parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]],
+    work: Work[Job, Made],
 ) -> list[tuple[int, Made]]:
     """Return (number of the job, result) for results that a killed run made but did not enter, if all files
     are intact.
@@ -199,10 +213,10 @@ def _adopted(
     for number, key in enumerate(keys if found else []):
         if key in found:
             try:
-                made = of_json(kind, found[key])
+                made = of_json(work.kind, found[key])
             except ValueError:  # written by a different version
                 continue
-            if all(is_whole(folder, part, sha256) for folder, part, sha256 in parts(jobs[number], made)):
+            if all(is_whole(folder, part, sha256) for folder, part, sha256 in work.parts(jobs[number], made)):
                 out.append((number, made))
     return out
 

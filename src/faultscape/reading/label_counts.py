@@ -1,4 +1,5 @@
-"""How many images of a selection are labelled, and which questions a selection of classifiers asks.
+"""A selection of a study: its images as they count now, how many of them are labelled, and which questions a
+selection of classifiers asks.
 
 Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
 map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
@@ -6,8 +7,9 @@ map; for classifiers a label, or answers that decide for both models of a pair, 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from faultscape.classes.imagenet1k import imagenet_classes
@@ -16,12 +18,42 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
+from faultscape.selection.spares import effective, with_models_left
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
 if TYPE_CHECKING:
     from faultscape.reading.study import Study
+
+
+class Selection:
+    """A selection of a study: its ``slots`` as they were made, the key of what they were ``drawn_from``, and
+    as they count ``now``.
+    """
+
+    def __init__(self, study: Study, name: str, slots: Slots, drawn_from: str) -> None:
+        self.name = name
+        self.slots = slots
+        self.drawn_from = drawn_from
+        self._study = study
+
+    @cached_property
+    def now(self) -> Slots:
+        """The selection as it counts now: images that were discarded or left the corpus are replaced by
+        spares, and draws do without models that left the study.
+        """
+        return self.without(self._study.discarded)
+
+    def without(self, discarded: Mapping[str, str]) -> Slots:
+        """Return the selection as it would count if these images were ``discarded``, {image: reason}."""
+        slots = with_models_left(self.slots, self._study.settings.models)
+        gone = {row.image for row in slots.rows} - self._study.ids
+        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
+
+    def __repr__(self) -> str:
+        chosen = counted(len(self.now.images), "image")
+        return f"<selection {self.name}: {chosen} by {self.slots.definition['selector']}>"
 
 
 class LabelCount(NamedTuple):

@@ -18,15 +18,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest, counted
+from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
-from faultscape.reading.label_counts import LabelCount, count_labels
+from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.selection.spares import effective, with_models_left
 from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
@@ -48,7 +47,12 @@ if TYPE_CHECKING:
     from faultscape.standings import Standings
 
 LABELS = "labels"  # the default name of a truth
-_OF_ITSELF = ("root", "called", "_skip_damaged")  # what a study knows before it reads anything
+_OF_ITSELF = (
+    "root",
+    "called",
+    "_skip_damaged",
+    "_open_database",
+)  # what a study knows before it reads anything
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -69,48 +73,28 @@ def _once(
     return kept
 
 
-class Selection:
-    """A selection of a study: its ``slots`` as they were made, the key of what they were ``drawn_from``, and
-    as they count ``now``.
-    """
-
-    def __init__(self, study: Study, name: str, slots: Slots, drawn_from: str) -> None:
-        self.name = name
-        self.slots = slots
-        self.drawn_from = drawn_from
-        self._study = study
-
-    @cached_property
-    def now(self) -> Slots:
-        """The selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares, and draws do without models that left the study.
-        """
-        return self.without(self._study.discarded)
-
-    def without(self, discarded: Mapping[str, str]) -> Slots:
-        """Return the selection as it would count if these images were ``discarded``, {image: reason}."""
-        slots = with_models_left(self.slots, self._study.settings.models)
-        gone = {row.image for row in slots.rows} - self._study.ids
-        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
-
-    def __repr__(self) -> str:
-        chosen = counted(len(self.now.images), "image")
-        return f"<selection {self.name}: {chosen} by {self.slots.definition['selector']}>"
-
-
 class Study:
     """The study in the folder ``root``, named ``called`` in commands. Damaged selections raise, or are left
-    out, and named in ``damaged``, where one only looks (``skip_damaged``). StudyError if there is no study,
-    or a file of it is damaged, when it is read.
+    out, and named in ``damaged``, where one only looks (``skip_damaged``). People's answers are read from a
+    ``database`` that is open already, if one is given. StudyError if there is no study, or a file of it is
+    damaged, when it is read.
 
     >>> Study("nowhere")
     <Study 'nowhere': no study yet>
     """
 
-    def __init__(self, root: str | os.PathLike[str], called: str = "", *, skip_damaged: bool = False) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        called: str = "",
+        *,
+        skip_damaged: bool = False,
+        database: Database | None = None,
+    ) -> None:
         self.root = Path(root)
         self.called = called or os.fspath(root)
         self._skip_damaged = skip_damaged
+        self._open_database = database
         self._files = dict[Path, tuple[object, Any]]()  # {file: its version when it was read, what it held}
         self.computed = dict[tuple[object, ...], Any]()
 
@@ -138,7 +122,7 @@ class Study:
 
     def skipping_damaged(self) -> Study:
         """Return the same study, without selections that are damaged, to look at."""
-        study = Study(self.root, self.called, skip_damaged=True)
+        study = Study(self.root, self.called, skip_damaged=True, database=self._open_database)
         study._files = self._files
         return study
 
@@ -383,6 +367,8 @@ class Study:
     @cached_property
     def database(self) -> Database:
         """Where people's answers are stored."""
+        if self._open_database is not None:
+            return self._open_database
         there = (self.root / "study.toml").exists()
         return Database(self.root, settings=self.settings.answers if there else None)
 

@@ -43,7 +43,7 @@ class Verdict:
     headline: str  # the first line, without its full stop
     lines: tuple[str, ...]  # sentences, the first one the headline; without the next command
     selection: str = ""  # the selection that speaks; '' if none does
-    population: str = ""  # of what: pool, future, one-group, or the chosen images; '' if of nothing
+    population: str = ""  # of what: pool, future, same-groups, or the chosen images; '' if of nothing
     metric: str = ""  # the metric of the difference
     lead: Gap | None = None  # how far the leader is ahead of the next model; None if that cannot be said
     failing: Failing | None = None  # where the leader fails

@@ -18,11 +18,12 @@ from collections.abc import Mapping, Sequence
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
-from faultscape.ranking.replicates import FUTURE, ONE_GROUP
+from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
+    FEW,
     Failing,
     Gap,
     ModelRanking,
@@ -41,7 +42,7 @@ METRICS = {
     "pixel_accuracy": "pixel accuracy (mean over images)",
     "dice": "Dice (mean over images)",
 }
-_LATER = {FUTURE: "images to come", ONE_GROUP: "more images of the same group"}
+_LATER = {FUTURE: "images to come", SAME_GROUPS: "more images of the same groups"}
 _NAMED = 4  # more models than that are counted, not named
 _PAIRS = 2  # open pairs that are named
 
@@ -79,7 +80,9 @@ def verdict(
     lead = said.gaps[0] if said.gaps and not of_chosen else None
     metric = _metric(one)
     lines = [f"{head}."]
-    lines += [_by_how_much(one, said, lead, metric)] if lead else []
+    # a model that came since may be better by any number of points
+    open_ = len(could_be_best(said)) > 1 and speaks not in (stale or {})
+    lines += [_by_how_much(one, said, lead, metric, open_=open_)] if lead else []
     told = () if speaks in (stale or {}) else best
     lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
     # of a score that is printed as 100 % nothing fails
@@ -185,7 +188,7 @@ def _lead_here(standings: Standings) -> str:
     return f" ({_rounded(100 * gaps[0].difference, digits)} points ahead of {gaps[0].other}{between})"
 
 
-def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str) -> str:
+def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str, *, open_: bool) -> str:
     low, high = (100 * end for end in lead.interval)
     points = 100 * lead.difference
     here = f"on {_this_pool(standings)}"
@@ -197,7 +200,12 @@ def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: st
     between = f"[{_rounded(low, digits)}, {_rounded(high, digits)}]"
     number = _rounded(points, digits)
     unit = "point" if number == "1" else "points"
-    return f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}."
+    ahead = f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}"
+    # intervals hold for all pairs at once
+    lost = max(-100 * gap.interval[0] for gap in said.gaps if gap.model == lead.model)
+    if not open_ or not lost > 0:
+        return f"{ahead}."
+    return f"{ahead}; no other model is more than {_rounded(lost, digits)} points better (95 %)."
 
 
 def _not_settled(
@@ -261,7 +269,8 @@ def _where_it_fails(failing: Failing, score_is: str) -> str:
     on = counted(failing.images, "labelled image")
     share = f"{_rounded(100 * failing.share, 0)} % of it is taken for {failing.taken_for}"
     mistaken = f"; {share}, most on {failing.image}" if failing.taken_for else f", as on {failing.image}"
-    return f"{failing.model} fails most on {failing.worst}: {score} on {on}{mistaken}."
+    so_far = "so far " if failing.images < FEW else ""
+    return f"{failing.model} {so_far}fails most on {failing.worst}: {score} on {on}{mistaken}."
 
 
 def _caveats(
@@ -281,10 +290,13 @@ def _caveats(
     name = recommended(one)
     pool, later = of_both(one, name)
     if one.definitions.get("alike") and later is not None and speaks not in stale:
-        line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
-        out.append(
-            f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
+        together = one.definitions.get("together")
+        cure = (
+            f"`faultscape collect {study} {together}` makes it sound, often wider"
+            if together
+            else f"groups of them (`collect --group`) make it sound once labels lie in {LEAST} groups"
         )
+        out.append(f"Neighboring images are alike, so this interval is rough; {cure}.")
     if descriptive(said) and _skipped(one):
         why = "images that were drawn before some of them have none"
         out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
@@ -325,11 +337,10 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
         if alone:
             return f"More images {more}, not labels, would tell for {later}."
         return f"For {later}, more images {more} are needed as well."
-    return (
-        f"About {counted(max(math.ceil(number) - used, 1), 'more label')} would tell for {later}."
-        if alone
-        else ""
-    )
+    if not alone:
+        return ""
+    more = counted(max(math.ceil(number) - used, 1), "more label")
+    return f"If the lead stays as it is, about {more} would tell for {later}."
 
 
 def _all_of(models: Sequence[str]) -> str:

@@ -16,19 +16,27 @@ from faultscape.selection.kernels import plain_best
 
 EMPTY = np.iinfo(np.int64).max
 _DECIMALS = 1e12
-_ENTRIES = ("keys", "ranks", "families", "images")
 
 
 class Best:
     """The cells of a selection over J models and G groups."""
 
     def __init__(self, models: int, groups: int, depth: int) -> None:
-        shape = (models, models, groups, depth)
-        self.keys = np.full(shape, EMPTY)  # concordance x 1e12
-        self.ranks = np.full(shape, EMPTY)  # place of the image in the order among equals
-        self.families = np.full(shape, -1, np.int64)  # near-duplicate group
-        self.images = np.full(shape, -1, np.int64)  # place of the image in the corpus
-        self.pools = np.zeros(shape[:3], np.int64)
+        # of each image: concordance x 1e12, place in the order among equals, near-duplicate group, place in
+        # the corpus
+        self.entries = np.full((4, models, models, groups, depth), -1, np.int64)
+        self.entries[:2] = EMPTY
+        self.pools = np.zeros((models, models, groups), np.int64)
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The concordances x 1e12 (J, J, G, depth)."""
+        return self.entries[0]
+
+    @property
+    def images(self) -> np.ndarray:
+        """The places in the corpus (J, J, G, depth), -1 for none."""
+        return self.entries[3]
 
     def offer(
         self,
@@ -44,31 +52,24 @@ class Best:
         keys = np.where(
             np.isnan(concordance), EMPTY, np.rint(np.nan_to_num(concordance) * _DECIMALS).astype(np.int64)
         )
-        state = (self.keys, self.ranks, self.families, self.images, self.pools)
-        _offer()(
-            *state,
-            keys,
-            np.ascontiguousarray(member),
-            images.astype(np.int64),
-            ranks.astype(np.int64),
-            families.astype(np.int64),
-        )
+        numbers = np.stack([ranks, families, images]).astype(np.int64)
+        _offer()(self.entries, self.pools, keys, np.ascontiguousarray(member), numbers)
 
     def merge(self, other: Best) -> None:
         """Add the cells of another part of the corpus."""
-        depth = self.keys.shape[3]
-        both = [np.concatenate([getattr(self, n), getattr(other, n)], axis=3) for n in _ENTRIES]
-        order = np.lexsort((both[1], both[0]), axis=3)
-        keys, ranks, families, images = (np.take_along_axis(values, order, 3) for values in both)
+        depth = self.entries.shape[4]
+        both = np.concatenate([self.entries, other.entries], axis=4)
+        both = np.take_along_axis(both, np.lexsort((both[1], both[0]), axis=3)[None], 4)
+        _, _, families, images = both
         again = images < 0
         for k in range(1, 2 * depth):  # only the first of a family stays
             again[..., k] |= (families[..., :k] == families[..., k : k + 1]).any(3)
         order = np.argsort(again, axis=3, kind="stable")[..., :depth]
         gone = np.take_along_axis(again, order, 3)
-        for name, values, nothing in zip(
-            _ENTRIES, (keys, ranks, families, images), (EMPTY, EMPTY, -1, -1), strict=True
-        ):
-            setattr(self, name, np.where(gone, nothing, np.take_along_axis(values, order, 3)))
+        both = np.take_along_axis(both, order[None], 4)
+        both[:2, gone] = EMPTY
+        both[2:, gone] = -1
+        self.entries = both
         self.pools = self.pools + other.pools
 
     def renumber(self, start: int, ranks: np.ndarray, families: np.ndarray) -> None:
@@ -76,24 +77,22 @@ class Best:
         corpus, which are given for all its images.
         """
         held = self.images >= 0
-        self.images = np.where(held, self.images + start, -1)
-        self.ranks, self.families = (
-            np.where(held, whole[self.images], nothing) for whole, nothing in ((ranks, EMPTY), (families, -1))
-        )
+        places = self.images[held] + start
+        self.entries[1:, held] = [ranks[places], families[places], places]
 
     def to_bytes(self) -> bytes:
         """Return the cells as the bytes of a .npz file."""
         sink = io.BytesIO()
-        np.savez(sink, **{name: getattr(self, name) for name in (*_ENTRIES, "pools")})
+        np.savez(sink, entries=self.entries, pools=self.pools)
         return sink.getvalue()
 
     @classmethod
     def of_bytes(cls, data: bytes) -> Best:
         """Return the cells that `to_bytes` wrote."""
         with np.load(io.BytesIO(data)) as held:
-            best = cls(*(held["keys"].shape[k] for k in (0, 2, 3)))
-            for name in (*_ENTRIES, "pools"):
-                setattr(best, name, held[name])
+            best = cls(0, 0, 0)
+            best.entries = held["entries"]
+            best.pools = held["pools"]
         return best
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from faultscape.errors import StudyError, article, write_cure
+from faultscape.errors import StudyError, article, closest, write_cure
 from faultscape.made_aside import UNFINISHED, write_whole
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
@@ -67,11 +67,18 @@ def existing(study: str | os.PathLike[str]) -> Path:
     if not str(study).strip():
         raise StudyError("the study's folder has an empty name; give a path")
     if not (root / "study.toml").is_file():
-        raise StudyError(
-            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
-            " --classes NAME`"
-        )
+        raise no_study(root)
     return root
+
+
+def no_study(root: Path) -> StudyError:
+    """Return the error for a folder without study.toml; a misspelt study beside it is named."""
+    beside = [path.parent.name for path in root.parent.glob("*/study.toml")]
+    meant = closest(root.name, beside)
+    return StudyError(
+        f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
+        f" --classes NAME`{'.' if meant else ''}{meant}"
+    )
 
 
 def file_version(path: Path) -> tuple[int, int, int] | None:

@@ -29,7 +29,7 @@ import tomlkit
 from faultscape import __version__
 from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
-from faultscape.study.folder import put
+from faultscape.study.folder import no_study, put
 from faultscape.study.part_folders import remember_store
 
 VERSION = 3  # of studies made by this Faultscape; no other is read
@@ -47,8 +47,8 @@ class ModelOptions(TypedDict, total=False):
     """The options of a model, as study.toml holds them: those of `predict` for NAME, of which each kind of
     source uses some.
 
-    ``device``, ``task``, ``layers`` and ``counted`` are added when a network is opened, and are not in the
-    file.
+    ``device``, ``task``, ``layers``, ``channels`` and ``counted`` are added when a network is opened, and are
+    not in the file.
     """
 
     labels: str | dict[str, str]  # given, or of a table the mapping of its own
@@ -86,6 +86,7 @@ class ModelOptions(TypedDict, total=False):
     device: str
     task: str
     layers: list[str]
+    channels: list[int]  # how many a network may have: those of its labels, those of the study
     counted: bool
 
 
@@ -262,10 +263,7 @@ def read_settings(root: Path) -> Settings:
         _check_version(root, raw.get("version"))
         settings = Settings.model_validate(raw)
     except FileNotFoundError:
-        raise StudyError(
-            f"{root} is not a study: it has no study.toml; start with `faultscape collect {root} IMAGES"
-            " --classes NAME`"
-        ) from None
+        raise no_study(root) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StudyError(f"{path} is not TOML: {error}") from None
     except pydantic.ValidationError as error:

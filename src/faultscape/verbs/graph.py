@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from faultscape.reading.annotator_truths import JOINED
@@ -83,13 +82,9 @@ def nodes(study: Study) -> tuple[Node, ...]:
     return tuple(node(study, artefact, name) for artefact in ARTEFACTS for name in artefact.instances(study))
 
 
-def undone(root: Path, artefact: str) -> list[Node]:
-    """Return what must be made of one kind of artefact, given the study now."""
-    return [
-        node
-        for node in nodes(Study(root))
-        if node.artefact == artefact and node.state != "done" and node.line
-    ]
+def undone(study: Study, artefact: str) -> list[Node]:
+    """Return what must be made of one kind of artefact."""
+    return [one for one in nodes(study) if one.artefact == artefact and one.state != "done" and one.line]
 
 
 def node(study: Study, artefact: Artefact, name: str = "") -> Node:

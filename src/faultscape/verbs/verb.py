@@ -86,8 +86,9 @@ def verb(
             try:
                 return getattr(import_module(module), name)(options)
             finally:
-                if isinstance(given.get("study"), Reread):  # a `Study` that was given shows what was made
-                    given["study"].reread()
+                for value in given.values():
+                    if isinstance(value, Reread):  # a `Study` that was given shows what was made
+                        value.reread()
 
         vars(called)["changes_nothing"] = frozenset(changes_nothing)
         return called

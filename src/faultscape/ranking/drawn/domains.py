@@ -18,7 +18,7 @@ import numpy as np
 
 from faultscape.errors import RankingError
 from faultscape.ranking.drawn import estimates
-from faultscape.ranking.drawn.estimates import SHARES, TRUST, Estimates
+from faultscape.ranking.drawn.estimates import SHARES, Estimates
 from faultscape.ranking.drawn.scores import MARGINS, Expected, Found
 from faultscape.ranking.drawn.steps import Steps
 from faultscape.ranking.panel import Panel
@@ -95,22 +95,16 @@ def domain(
     seen = np.where(inside, seen, 0.0)
     j = len(values)
     joint = _ratio(np.concatenate([values, seen]), weights, probability, pool, inside, size, span).covariance
-    both = np.trace(joint[:j, j:])
-    spread = np.trace(joint[j:, j:])
-    coefficient = (
-        float(both / spread * number / (number + TRUST))
-        if spread > 1e-24 * max(float((seen**2).sum()), 1.0)
-        else 0.0
-    )
-    left = _ratio(values - coefficient * seen, weights, probability, pool, inside, size, span)
+    control = estimates.control_of(joint, seen, number)
+    left = _ratio(values - control @ seen, weights, probability, pool, inside, size, span)
     freedom = max(number - 2, 0)
     return replace(
         alone,
-        loss=left.loss + coefficient * mean,
+        loss=left.loss + control @ mean,
         covariance=left.covariance * ((number - 1) / freedom if freedom else np.nan),
         freedom=freedom,
-        coefficient=coefficient,
-        shift=coefficient**2 * np.diagonal(joint)[j:],
+        control=control,
+        shift=np.diagonal(control @ joint[j:, j:] @ control.T),
     )
 
 

@@ -14,7 +14,8 @@ its sign kept. ``proxy`` is the loss expected from the models' predictions, for 
 range of a loss.
 
 Source: Farquhar et al. 2021 (LURE); Kossen et al. 2021; Angelopoulos et al. 2023 (prediction-powered
-inference, PPI++); the scale of the variance, margins and one coefficient for all models are ours.
+inference, PPI++); the scale of the variance, margins, and one coefficient for the level and one for the
+differences of all models are ours.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ UNSEEN = 3  # differences on one label each that may have gone unseen
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the
-    coefficient of the proxy.
+    """Mean loss of each model on the pool (J,), its covariance (J, J), degrees of freedom, and the matrix
+    ``control`` (J, J) that the proxy was multiplied by (`prediction_powered`).
 
     The other fields cover what few errors cannot show. The variance of a share p of errors is ``unit`` p (1 -
     p) as far as the draws alone determine it, and ``shift`` (J,) is what the control variate adds by itself.
@@ -51,7 +52,7 @@ class Estimates:
     loss: np.ndarray
     covariance: np.ndarray
     freedom: int
-    coefficient: float = 0.0
+    control: np.ndarray | float = 0.0
     unit: float = 0.0
     shift: np.ndarray | float = 0.0
     unseen: np.ndarray | float = 0.0
@@ -145,22 +146,23 @@ def prediction_powered(
     drawn: np.ndarray,
     span: tuple[float, float] = SHARES,
 ) -> Estimates:
-    """Return mean losses with a control variate: lure(l - c h) + c mean of h over the pool, for a proxy h (J,
+    """Return mean losses with a control variate: lure(l - C h) + C mean of h over the pool, for a proxy h (J,
     N) of the losses.
 
-    ``drawn`` (M,) are the draws' places in the pool. The coefficient is PPI++'s, cov(v l, v h) / var(v h),
-    over all models together and shrunk by M / (M + 10): a coefficient per model makes intervals of
-    differences too short where models seldom differ. It is estimated from the same labels, as may be the
-    votes behind the proxy, so the estimate is only approximately unbiased, unlike ``lure``. RankingError as
-    ``lure``, or for a proxy of another shape.
+    ``drawn`` (M,) are the draws' places in the pool. C h has one coefficient for the mean of h over the
+    models and one for each model's difference from it, since a proxy may know which images are hard and not
+    which model is better. Each is PPI++'s, cov(v l, v h) / var(v h), over all models together and shrunk by
+    M / (M + 10): a coefficient per model makes intervals of differences too short where models seldom differ.
+    They are estimated from the same labels, as may be the votes behind the proxy, so the estimate is only
+    approximately unbiased, unlike ``lure``. RankingError as ``lure``, or for a proxy of another shape.
 
     >>> proxy = np.array([[0.0, 1.0, 1.0, 1.0]])
     >>> found = prediction_powered(np.array([[0.0, 1.0]]), np.array([1 / 4, 1 / 3]), proxy, np.array([0, 1]))
     >>> (
     ...     found.loss.round(6),
-    ...     round(found.coefficient, 6),
+    ...     found.control.round(6).tolist(),
     ... )  # right as the proxy is, two labels believe it by a sixth: 1/2 + 1/4 / 6
-    (array([0.541667]), 0.166667)
+    (array([0.541667]), [[0.166667]])
     """
     probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
     proxy = np.atleast_2d(checked_arrays.numbers(proxy, "proxy", RankingError).astype(float, copy=False))
@@ -200,24 +202,43 @@ def _prediction_powered(
     seen = proxy[:, drawn]
     joint = _lure(np.concatenate([values, seen]), probability, proxy.shape[1], span).covariance
     alone = _lure(values, probability, proxy.shape[1], span)
-    both = np.trace(joint[:j, j:])
-    spread = np.trace(joint[j:, j:])
-    tiny = 1e-24 * (seen * seen).sum()  # rounding error of a variance of zero
-    coefficient = float(both / spread * number / (number + TRUST)) if spread > tiny else 0.0
-    left = _lure(values - coefficient * seen, probability, proxy.shape[1], span)
-    freedom = max(number - 2, 0)  # the coefficient uses one degree of freedom
+    control = control_of(joint, seen, number)
+    left = _lure(values - control @ seen, probability, proxy.shape[1], span)
+    freedom = max(number - 2, 0)  # the level and each difference use one coefficient
     scale = (number - 1) / freedom if freedom else np.nan
     return Estimates(
-        left.loss + coefficient * proxy.mean(1),
+        left.loss + control @ proxy.mean(1),
         left.covariance * scale,
         freedom,
-        coefficient,
+        control,
         unit=left.unit,
-        shift=coefficient**2 * np.diagonal(joint)[j:],
+        shift=np.diagonal(control @ joint[j:, j:] @ control.T),
         unseen=alone.unseen,
         possible=alone.possible,
         effective=alone.effective,
     )
+
+
+def control_of(joint: np.ndarray, seen: np.ndarray, number: int) -> np.ndarray:
+    """Return the matrix (J, J) that a proxy is multiplied by, from the covariance ``joint`` (2 J, 2 J) of the
+    means of losses and proxy, the proxy ``seen`` (J, M), and the ``number`` of labels.
+
+    >>> knows_the_level = np.array([[2.0, 2, 1, 1], [2, 2, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]])
+    >>> control_of(knows_the_level, np.ones((2, 1)), number=10)
+    array([[0.25, 0.25],
+           [0.25, 0.25]])
+    """
+    j = len(joint) // 2
+    level = np.full((j, j), 1 / j)
+    # rounding errors of a variance of zero: of the proxy, and of what all models share or differ in
+    tiny = max(1e-24 * (seen * seen).sum(), 1e-12 * np.trace(joint[j:, j:]))
+    control = np.zeros((j, j))
+    for part in (level, np.eye(j) - level):
+        both = (part * joint[:j, j:]).sum()
+        spread = (part * joint[j:, j:]).sum()
+        if spread > tiny:
+            control += both / spread * number / (number + TRUST) * part
+    return control
 
 
 def margins(losses: np.ndarray, power: float = 1.0) -> np.ndarray:

@@ -69,8 +69,9 @@ def to_come(
         else:
             each = np.zeros((len(losses), pool))  # how far each image moves the estimates
             if proxy is not None:
-                each += found.coefficient * (proxy - proxy.mean(1, keepdims=True)) / pool
-                off = losses - found.coefficient * proxy[:, drawn]
+                controlled = np.dot(found.control, proxy)
+                each += (controlled - controlled.mean(1, keepdims=True)) / pool
+                off = losses - controlled[:, drawn]
                 off = off - (weights * off).sum(1, keepdims=True) / weights.sum()
             each[:, drawn] += weights * off / number
             together = np.array([np.bincount(code, row) for row in each])
@@ -78,7 +79,8 @@ def to_come(
             # as if each group were one label
             most = float((np.bincount(code[drawn], weights) ** 2).sum() / weights.sum() ** 2)
             before = np.trace(covariance)
-            covariance = _positive(covariance + common)
+            # what groups have in common may be estimated as less than nothing; the luck of the pool is not
+            covariance = found.covariance + _positive(alone + common)
             unit = min(max(unit * np.trace(covariance) / before, unit), most) if before > 0 else most
             freedom = min(freedom, labelled - 1)
     other = None
@@ -99,6 +101,13 @@ def to_come(
 
 
 def _positive(matrix: np.ndarray) -> np.ndarray:
-    """Return the nearest covariance to a symmetric matrix."""
+    """Return a symmetric matrix (J, J) if it is a covariance, else the nearest ones of what all models share
+    and of their differences: an error about the level, which is large, must not widen the differences.
+    """
     sizes, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(sizes, 0)) @ vectors.T
+    if sizes[0] >= 0:
+        return matrix
+    level = np.full_like(matrix, 1 / len(matrix))
+    apart = np.eye(len(matrix)) - level
+    sizes, vectors = np.linalg.eigh(apart @ matrix @ apart)
+    return (vectors * np.maximum(sizes, 0)) @ vectors.T + max(matrix.mean(), 0.0)

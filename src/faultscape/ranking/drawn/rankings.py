@@ -23,16 +23,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from faultscape.choices import Population
 from faultscape.errors import OptionError
 from faultscape.metrics.intervals.units import LEAST, LEVEL
-from faultscape.nouns import Draw, JsonObject
+from faultscape.nouns import Draw
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import plain
-from faultscape.ranking.assembly import Findings, assemble
-from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
+from faultscape.ranking.assembly import Findings
+from faultscape.ranking.catalogue import SELECTION, entry, words_of
 from faultscape.ranking.drawn import estimate_intervals, estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
@@ -46,62 +45,10 @@ from faultscape.ranking.methods.likelihood import PSEUDO_COUNT
 from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, Scored, Table, reused, with_intervals
 from faultscape.ranking.simultaneous_ranks import better, replicate_p_values
-from faultscape.standings import ModelRanking, Standings, labelled_note
+from faultscape.standings import ModelRanking, labelled_note
 from faultscape.ties import DECIMALS
 
 SKIPPED_DRAWS = "drawn images were skipped"  # why intervals are descriptive
-
-
-def draw_rankings(
-    models: Sequence[str],
-    rows: Sequence[Draw],
-    accuracy: ArrayLike,
-    images: Sequence[str],
-    *,
-    proxy: np.ndarray | None = None,
-    proxy_named: np.ndarray | None = None,
-    pool: Sequence[str] | None = None,
-    rest: tuple[np.ndarray, int] | None = None,
-    lost: Collection[str] = (),
-    elsewhere: Collection[str] = (),
-    learns: bool,
-    partly: Collection[str] = (),
-    resamples: int = 1000,
-    seed: int = 0,
-    all_labels: bool = False,
-    benchmark: Mapping[str, float] | None = None,
-    discarded: int = 0,
-    definitions: JsonObject | None = None,
-    population: Population = "pool",
-    groups: Mapping[str, str] | None = None,
-    widen: float = 1.0,
-    keys: Sequence[str] | None = None,
-    extra: Sequence[Ranking] = (),
-    where: Domain | None = None,
-) -> Standings:
-    """Return the standings from (J, I) scores of the models on the labelled ``images``.
-
-    ``keys`` (I,) identify images independently of their names (ids by default): the bootstrap draws images in
-    the order of the keys. ``benchmark`` is {model: score}, larger is better; ``groups`` are {image: group};
-    ``extra`` are rankings of your own (`find_ranking`). The others are those of `Draws`. Errors: RankingError
-    for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population
-    that the draws do not support.
-
-    >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
-    >>> table = draw_rankings(
-    ...     ["unet", "fcn"], rows, [[1, 1, 0], [0, 1, 0]], ["a", "b", "c"], learns=False, resamples=0
-    ... )
-    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"].scores.items()}
-    {'unet': 0.666667, 'fcn': 0.333333}
-    >>> table.rankings["lure"].unusable
-    'effective sample size 3.0, below 10'
-    """
-    expected = None if proxy is None or pool is None else Expected(pool, proxy, proxy_named)
-    return assemble(
-        Panel.of(models, images, accuracy, keys=keys, groups=groups, discarded=discarded),
-        Draws(rows, learns, expected, rest, lost, elsewhere, partly, population, widen, where),
-        RankingOptions(resamples, seed, all_labels, benchmark, definitions or {}, extra),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +63,14 @@ class Draws:
     intervals by a factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn at random.
     Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the
     pool that is ranked, all of it by default.
+
+    >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
+    >>> panel = Panel.of(["unet", "fcn"], ["a", "b", "c"], [[1, 1, 0], [0, 1, 0]])
+    >>> table = assemble(panel, Draws(rows, learns=False), RankingOptions(resamples=0))
+    >>> {model: round(score, 6) for model, score in table.rankings["reuse_mean"].scores.items()}
+    {'unet': 0.666667, 'fcn': 0.333333}
+    >>> table.rankings["lure"].unusable
+    'effective sample size 3.0, below 10'
     """
 
     rows: Sequence[Draw]

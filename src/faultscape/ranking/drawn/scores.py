@@ -20,14 +20,13 @@ from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.steps import Steps
+from faultscape.ranking.drawn.steps import WORTH, Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
 MARGINS = "margins"
 REUSED = "reuse_margins"
 CORPUS = "corpus"
-WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 NO_CORPUS = (
     f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data"
@@ -205,7 +204,7 @@ def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.
     + B, I) of the images; None if fewer than two are decided.
 
     The control variate corrects the bias of the choice of images as far as the expected losses predict it.
-    Its coefficient is that of all labels.
+    Its coefficients are those of all labels.
 
     >>> panel = Panel.of(["unet", "fcn"], ["a", "b"], [[1, 1], [1, 0]])
     >>> reused_margins(panel, np.ones((1, 2)), Expected("abcd", np.zeros((2, 4))))
@@ -218,15 +217,15 @@ def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.
     own = estimates.margins(1 - panel.scores[:, kept])
     said = estimates.margins(np.asarray(expected.losses))
     even = estimates.uniform_steps(len(kept), len(expected.images))
-    c = estimates.prediction_powered(own, even, said, at[kept]).coefficient
+    said = estimates.prediction_powered(own, even, said, at[kept]).control @ said
     drawn = weights[:, kept].sum(1, keepdims=True)
     mean = np.divide(
-        weights[:, kept] @ (own - c * said[:, at[kept]]).T,
+        weights[:, kept] @ (own - said[:, at[kept]]).T,
         drawn,
         out=np.full((len(weights), len(own)), np.nan),
         where=drawn > 0,
     )
-    return -(mean + c * said.mean(1))
+    return -(mean + said.mean(1))
 
 
 def as_drawn(found: Estimates, resamples: int, rng: np.random.Generator) -> np.ndarray:

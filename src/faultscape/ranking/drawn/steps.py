@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.nouns import Draw
+from faultscape.ranking.drawn.estimates import lure_weights
 from faultscape.standings import SKIPPED
 
 
@@ -36,6 +37,28 @@ class Steps:
     out: frozenset[str]
     notes: tuple[str, ...]
     skipped: bool = False
+
+
+WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
+
+
+def first_alone(rows: Sequence[Draw]) -> int:
+    """Return how many of the first draws, if no other is labelled, are worth enough labels to be ranked; 0 if
+    all are not. Draws that prefer some images are worth fewer than as many uniform ones (Kish); those without
+    probabilities have no weights.
+
+    >>> rows = [Draw("random", 1, k, str(k), 1.0, 1 / (31 - k), 30) for k in range(1, 21)]
+    >>> first_alone(rows), first_alone(rows[:9])
+    (10, 0)
+    """
+    chance = np.array([row.probability for row in rows])
+    if np.isnan(chance).any():
+        return WORTH if len(rows) >= WORTH else 0
+    for number in range(WORTH, len(rows) + 1):
+        weights = lure_weights(chance[:number], rows[number - 1].pool)
+        if weights.sum() ** 2 >= WORTH * (weights**2).sum() * (1 - 1e-9):
+            return number
+    return 0
 
 
 def steps(

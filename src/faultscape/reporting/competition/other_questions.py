@@ -19,7 +19,7 @@ from typing import Any
 
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import FAITHFUL, REUSE, UNBIASED
-from faultscape.ranking.replicates import FUTURE, ONE_GROUP, POOL
+from faultscape.ranking.replicates import FUTURE, POOL, SAME_GROUPS
 from faultscape.reporting.competition.standing_tables import (
     SPEAKS_OF,
     firsts,
@@ -226,7 +226,7 @@ def _not_settled(stability: Stability) -> list[str]:
 def _contradicted(name: str, found: Sequence[Question]) -> list[str]:
     """Return sentences on models that random draws order the other way round, both conclusively."""
     mine = next((one for one in found if one.selection == name and one.kind == FAITHFUL), None)
-    beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE], SPEAKS_OF[ONE_GROUP])
+    beyond = (SPEAKS_OF[POOL], SPEAKS_OF[FUTURE], SPEAKS_OF[SAME_GROUPS])
     said = []
     for other in found:
         by_chance = (

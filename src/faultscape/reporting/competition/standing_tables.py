@@ -22,7 +22,7 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
-from faultscape.ranking.replicates import CHOSEN, FUTURE, ONE_GROUP, POOL
+from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, SAME_GROUPS
 from faultscape.reporting.charts import heat
 from faultscape.reporting.view import Mark, axis, listed
 from faultscape.standings import (
@@ -39,7 +39,7 @@ from faultscape.standings import (
 SPEAKS_OF = {
     POOL: "this pool",
     FUTURE: "data to come",
-    ONE_GROUP: "more of the same group",
+    SAME_GROUPS: "more of the same groups",
     CHOSEN: "the chosen images",
 }
 CAVEAT = (

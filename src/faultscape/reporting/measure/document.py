@@ -80,11 +80,11 @@ GapRow = TypedDict(
 
 
 class DrawnUnits(TypedDict):
-    """What intervals resample, images or groups, how many there are, and whether all are of one group."""
+    """What intervals resample, images or groups, how many there are, and whether all are of few groups."""
 
     drawn: Literal["images", "groups"]
     count: int
-    of_one: NotRequired[bool]
+    same_groups: NotRequired[bool]
 
 
 class SetDocument(TypedDict, total=False):

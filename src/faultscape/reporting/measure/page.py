@@ -102,7 +102,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         ),
         "chosen": any(one.get("chosen") for one in named.values()),
         "grouped": any((one.get("units") or {}).get("drawn") == "groups" for one in named.values()),
-        "of_one": any((one.get("units") or {}).get("of_one") for one in named.values()),
+        "same_groups": any((one.get("units") or {}).get("same_groups") for one in named.values()),
         "settings": settings(document.get("provenance") or {}, defined),
         "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),

@@ -327,9 +327,9 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     """Return a heading that claims no more than the paired intervals of the first question allow."""
     if not standings:
         return "Nothing to report yet"
-    within = ", within one group of images" if (index.card.get("units") or {}).get("of_one") else ""
+    within = ", within few groups of images" if (index.card.get("units") or {}).get("same_groups") else ""
     if len(index.models) == 1:
-        return _of_one(index, index.models[0]) + within
+        return _of_one_model(index, index.models[0]) + within
     first = standings[0]
     said = first.question.best.format(first.best) if first.best else first.question.none
     if first.best and len(first.cells) < len(index.models):
@@ -337,7 +337,7 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     return said + within
 
 
-def _of_one(index: CardIndex, model: str) -> str:
+def _of_one_model(index: CardIndex, model: str) -> str:
     drop = index.cell(model, CORRUPTED, "relative_drop", holdout=first_holdout(index.card))
     if drop is None:
         return f"{model}, evaluated"

@@ -10,14 +10,18 @@ EMPTY = np.iinfo(np.int64).max
 
 
 @jit
-def offer(keys, ranks, families, images, pools, new_keys, member, new_images, new_ranks, new_families):  # noqa: ANN001, ANN201
+def offer(entries, pools, new_keys, member, numbers):  # noqa: ANN001, ANN201
     """Add a block of images to every cell (see Best.offer)."""
+    keys = entries[0]
+    ranks = entries[1]
+    families = entries[2]
+    images = entries[3]
     models, _, groups, depth = keys.shape
     last = depth - 1
     for d in range(models):
         for i in range(member.shape[1]):
-            rank = new_ranks[i]
-            family = new_families[i]
+            rank = numbers[0, i]
+            family = numbers[1, i]
             for g in range(groups):
                 if not member[d, i, g]:
                     continue
@@ -53,4 +57,4 @@ def offer(keys, ranks, families, images, pools, new_keys, member, new_images, ne
                     keys[d, a, g, k] = key
                     ranks[d, a, g, k] = rank
                     families[d, a, g, k] = family
-                    images[d, a, g, k] = new_images[i]
+                    images[d, a, g, k] = numbers[2, i]

@@ -129,21 +129,25 @@ class Corpus:
 
     def shard(self, number: int) -> list[Image]:
         """Return the images of one shard, in corpus order."""
-        columns = self.columns(*self._columns_of_images)
+        columns = self.whole
         mine = pc.call_function("equal", [columns["shard"], number])
         return _images(columns.filter(mine), self.root)
 
     def images(self, ids: Iterable[str] | None = None) -> list[Image]:
         """Return all images, or those of some ids, in corpus order."""
-        names = self._columns_of_images
-        return _images(self.columns(*names) if ids is None else self.rows_of(ids, *names), self.root)
+        return _images(self.whole if ids is None else self.rows_of(ids, *self._of_images), self.root)
 
-    def by_id(self, ids: Iterable[str] | None = None) -> dict[str, Image]:
-        """Return {id: image} of all images, or of those of some ids, in corpus order."""
+    def by_id(self, ids: Iterable[str]) -> dict[str, Image]:
+        """Return {id: image} of some images, in corpus order."""
         return {image.id: image for image in self.images(ids)}
 
     @property
-    def _columns_of_images(self) -> list[str]:
+    def whole(self) -> pa.Table:
+        """All columns of all images, in corpus order."""
+        return self.columns(*self._of_images)
+
+    @property
+    def _of_images(self) -> list[str]:
         earlier = self._file is not None and _DUPLICATES not in self.names
         return [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]
 
@@ -303,14 +307,14 @@ def read_ids(root: Path) -> set[str]:
     return set(Corpus(root).ids)
 
 
-def shard_sizes(root: Path) -> dict[int, int]:
-    """Return how many images each shard has, without their rows."""
-    path = root / "corpus.parquet"
+def shard_sizes(corpus: Corpus) -> dict[int, int]:
+    """Return how many images each shard has, without their rows; StudyError if nothing was collected."""
+    path = corpus.root / "corpus.parquet"
     if not path.exists():
         raise StudyError(
             f"{path} is missing: nothing was collected, or it was deleted; run `faultscape collect` again"
         )
-    return Corpus(root).sizes
+    return corpus.sizes
 
 
 def images_of(rows: pa.Table, root: Path) -> list[Image]:

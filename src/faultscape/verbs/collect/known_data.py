@@ -29,7 +29,7 @@ from faultscape.formats.guard import read_bytes
 from faultscape.maps import runs
 from faultscape.nouns import Classes
 from faultscape.reading.evidence import unusual
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
 from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
@@ -254,18 +254,14 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[l
         failures.extend(Failure("label", name, id_, why) for _, one in made for id_, why in one.failures)
         return []
 
-    fill(
-        root,
+    work = Work(
+        f"truth {name}",
         "faultscape.verbs.collect.known_data:truth_shard",
-        jobs,
         TruthPart,
         enter,
-        parts=lambda job, made: [(where, part_name(job.number), made.sha256)],
-        title=f"truth {name}",
-        items=sum(len(job.images) for job in jobs),
-        engine="processes",
-        begin_here=True,
+        lambda job, made: [(where, part_name(job.number), made.sha256)],
     )
+    fill(root, work, jobs, Engine(begin_here=True), items=sum(len(job.images) for job in jobs))
     return failures, len(kept)
 
 

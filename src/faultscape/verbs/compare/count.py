@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultscape.errors import ModelError, StudyError
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
 from faultscape.reading.maps import differing
 from faultscape.reading.pairs import count_shard, missing, wanted
 from faultscape.reading.study import Study
@@ -99,20 +99,15 @@ def count(
             Timing("compare", "", job.number, sizes[job.number], counted.seconds) for job, counted in made
         ]
 
-    fill(
-        root,
+    work = Work(
+        "compare",
         "faultscape.verbs.compare.count:shard",
-        jobs,
         Counted,
         enter,
-        parts=lambda _, made: _files(root, made),
-        title="compare",
-        items=sum(sizes[job.number] for job in jobs),
-        engine=engine,
-        workers=workers,
-        mine=mine,
-        begin_here=True,
+        lambda _, made: _files(root, made),
     )
+    images = sum(sizes[job.number] for job in jobs)
+    fill(root, work, jobs, Engine(engine, workers, begin_here=True), items=images, mine=mine)
     if jobs:
         study.reread()
     for image, one, other in sorted(different)[:_SHOWN]:

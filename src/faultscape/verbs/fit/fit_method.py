@@ -1,5 +1,5 @@
 """Fit a method that scores a network's doubt: draw embeddings of training images, search on request, fit, and
-write one file, with which `predict --scorer METHOD` scores.
+write one file, with which `predict --scorer METHOD` scores; nothing is done if the same file is there.
 
 Conventions: STUDY/methods/MODEL/NAME.safetensors is the complete method; NAME is the method's name, followed
 by the option and value of a sweep. The file records the network (a digest) and images that it was fitted to.
@@ -7,6 +7,7 @@ by the option and value of a sweep. The file records the network (a digest) and 
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,14 +19,15 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
-from faultscape.prediction import devices
+from faultscape.prediction import devices, stamps
+from faultscape.prediction.doubt_methods import built
 from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.method_files import ENDING, MethodAbout
+from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 from faultscape.uncertainty.methods.catalogue import TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
@@ -35,11 +37,11 @@ from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
-from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
+from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
-from faultscape.verbs.fit.request import Request
-from faultscape.verbs.fit.result import FittedMethod, FittedMethods, Tried
+from faultscape.verbs.fit.options import TEMPERATURE, Request
+from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
@@ -68,6 +70,11 @@ class _Work:
     provenance: JsonObject
     unread: tuple[UnreadImages, ...]
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
+
+
+def fit_asked(options: FitOptions) -> FittedTemperature | FittedMethods:
+    """Fit what a command names: a temperature (`fit_model`), or a method (`fit_method`)."""
+    return fit_model(options) if options.method == TEMPERATURE else fit_method(options)
 
 
 def fit_method(options: FitOptions) -> FittedMethods:
@@ -100,7 +107,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := fitted_before(study, asked, model, provenance)) is not None:
+    if (before := _fitted_before(study, asked, model, provenance)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -347,7 +354,7 @@ def _made(
 ) -> FittedMethods:
     made = []
     searched = dict(of_layers)
-    named = named_methods(asked)
+    named = _named_methods(asked)
     folder = work.study.root / "methods" / work.name
     for name, swept in named:
         own = {**base, **swept}
@@ -409,4 +416,58 @@ def _made(
         images,
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
+    )
+
+
+def _fitted_before(
+    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject
+) -> FittedMethods | None:
+    """Return the methods that the same command fitted before to the same network, images and labels; None if
+    any of these changed, or if an image that could not be read is back.
+    """
+    made = []
+    searches = dict[str, tuple[Tried, ...]]()
+    about = None
+    for name, _ in _named_methods(asked):
+        path = study.root / "methods" / asked.model / f"{name}{ENDING}"
+        try:
+            about = read_about(path)
+            built(path)
+        except ModelError:  # missing or damaged
+            return None
+        said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
+        if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
+            return None
+        more: Any = about.more
+        unread = [*more.get("unreadable", {}).items()]
+        if unread and stamps.again([*study.image_rows.values()], unread):
+            return None
+        made.append(FittedMethod(name, about.layers, about.options, about.flags))
+        searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
+    assert about is not None
+    more = about.more
+    return FittedMethods(
+        asked.options.study,
+        asked.model,
+        model.source,
+        tuple(made),
+        more["images"],
+        more["embeddings"],
+        searches,
+    )
+
+
+def _named_methods(asked: Request) -> list[tuple[str, dict[str, Value]]]:
+    """Return the name of each method to fit, with its swept option."""
+    key, values = asked.swept
+    swept = [
+        (f"{asked.method.name}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values
+    ]
+    return swept or [(asked.options.as_ or asked.method.name, {})]
+
+
+def _shown(value: Value) -> str:
+    """Return a value as written in a method's name."""
+    return (
+        f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
     )

@@ -1,14 +1,22 @@
-"""The options of `fit` that belong together, and the model that it names."""
+"""The options of `fit` that belong together, the model that it names, and what a command asks of a method:
+the options given to it, swept, or searched.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from faultscape.arguments import Source, place_text, shown
 from faultscape.choices import MethodPreset
 from faultscape.errors import OptionError
 from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.catalogue import Method, method_named
+from faultscape.uncertainty.sweep import swept_values
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import FitOptions
 
 TEMPERATURE = "temperature"
 # S4 B.6; with a preset, all embeddings of the images are kept
@@ -115,3 +123,73 @@ def model_and_source(model: Source) -> tuple[str, str | None]:
         if isinstance(name, str):
             return name, place_text(place, "--model")
     raise OptionError(f"--model: expected NAME, or NAME=SOURCE; got {shown(model)}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A method to fit to a model; ``source`` is that of a model that is not predicted yet."""
+
+    options: FitOptions
+    method: Method
+    model: str
+    source: str | None = None
+
+    @classmethod
+    def of(cls, options: FitOptions) -> Request:
+        """Return what these options ask for."""
+        return cls(options, method_named(options.method), *model_and_source(options.model))
+
+    @property
+    def keep_embeddings(self) -> int:
+        """The number of embeddings to keep of a layer, 0 for all."""
+        return self.options.data.kept(self.options.preset)
+
+    @property
+    def told(self) -> dict[str, Value]:
+        """The options of the method that were given, by a preset or directly."""
+        preset = PRESETS.get(self.options.preset or "", {})
+        of_preset = {key: value for key, value in preset.items() if key in self.method.options}
+        return {**of_preset, **self.options.method_options.given}
+
+    @property
+    def swept(self) -> tuple[str, tuple[Value, ...]]:
+        """The option of --sweep and its values, ('', ()) without a sweep; OptionError if it is not an option
+        of the method.
+        """
+        sweep = self.options.sweep
+        if sweep is None:
+            return "", ()
+        kinds = {name: type(value) for name, value in self.method.options.items()}
+        key, made = swept_values(sweep, kinds, f"of method {self.method.name}, which has")
+        if key in self.options.method_options.given:
+            raise OptionError(
+                f"--{key.replace('_', '-')} and --sweep {sweep} set the same option; leave one out"
+            )
+        for value in made:
+            self.method.check({key: value})
+        return key, made
+
+    @property
+    def searches(self) -> tuple[str, ...]:
+        """The options to search with --validation: those neither given nor swept."""
+        given = {*self.told, self.swept[0]}
+        return tuple(key for key in self.method.search if key not in given)
+
+    def check_search(self) -> None:
+        """Raise OptionError for a --validation without effect, and for options that need one."""
+        validation = self.options.validation
+        select_layer = self.options.select_layer
+        key, values = self.swept
+        joins = {self.told.get("join"), *(values if key == "join" else ())}
+        if "logistic" in joins and (validation is None or len(self.options.layer) < 2 or select_layer):
+            raise OptionError(
+                "--join logistic needs several layers (--layer A --layer B) and --validation SET, a set "
+                "with anomaly labels"
+            )
+        if select_layer and validation is None:
+            raise OptionError("--select-layer needs --validation SET, a set with anomaly labels")
+        if validation is not None and not (select_layer or "logistic" in joins or self.searches):
+            raise OptionError(
+                f"--validation {validation}: it has no effect on method {self.method.name}; leave it "
+                "out, or give --select-layer"
+            )

@@ -73,7 +73,7 @@ def _idle(options: FitOptions) -> list[str]:
     return [name for name in idle if name in given]
 
 
-@verb("faultscape.verbs.fit.work:fit_asked", changes_nothing=("device",), check=_check)
+@verb("faultscape.verbs.fit.fit_method:fit_asked", changes_nothing=("device",), check=_check)
 def fit(
     study: Place,
     method: FitMethod,

@@ -11,6 +11,7 @@ from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
 from faultscape.nouns import JsonObject
+from faultscape.ranking.drawn.steps import first_alone
 from faultscape.reading.artefact import Artefact, command, named, provenance_of
 from faultscape.reading.study import Study
 from faultscape.standings import FEW, SKIPPED
@@ -40,7 +41,8 @@ def _begins_labelled(study: Study, name: str, truth: str) -> bool:
     """
     done = study.label_count(name, truth).images
     last = max((k for k, image in enumerate(study.selection(name).now.images, 1) if image in done), default=0)
-    return len(done) >= FEW and last - len(done) <= SKIPPED * last
+    enough = first_alone(study.selections[name].slots.draws)
+    return 0 < enough <= len(done) and last - len(done) <= SKIPPED * last
 
 
 def are_void(study: Study, name: str, truth: str) -> bool:

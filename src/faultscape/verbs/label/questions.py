@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultscape.classes.mapping import by_name
 from faultscape.classes.names import class_place
-from faultscape.corpus.image_names import ids_meant
+from faultscape.corpus.id_lists import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import Format
@@ -113,7 +113,7 @@ def import_(study: Study, source: str, column: str, truth: str, form: Format) ->
         if truth in study.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         refuse_twin(truth, study.truths, "truth")
-        images = study.corpus.by_id()
+        images = study.image_rows
         before = {row[:3]: row[3] for row in held.answers(truth)}
         read = _Read()
         for file in files:

@@ -76,7 +76,9 @@ class Exported:
     says: str = ""  # what to do with the files
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
     listed: str = ""  # the list of the images, in the order of the selection
-    in_order: bool = False  # whether the first labels alone can be ranked if they follow that order
+    first_alone: int = 0  # how many of the first draws can be ranked alone if they are labelled in order
+    withdrawn: int = 0  # copies of images removed, because labels of them have come from elsewhere
+    beside: int = 0  # images in the folder that have a label there and in the study
 
     def __repr__(self) -> str:
         if not self.images:
@@ -91,8 +93,15 @@ class Exported:
             share = f"{100 * off[0] / max(off[1], 1):.2f} %"
             lines += wrapped(f"outlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({share})")
         if self.listed:
-            order = "; label in this order: the first ones can be ranked alone" if self.in_order else ""
+            first = f"the first {self.first_alone} of the selection can be ranked alone"
+            order = f"; label in this order: {first}" if self.first_alone else ""
             lines += wrapped(f"{self.listed} lists them{order}")
+        if self.beside:
+            have = "image in it has", "images in it have"
+            lines += wrapped(f"{counted(self.beside, *have)} a label already: leave them as they are")
+        if self.withdrawn:
+            were = "image that has a label now was", "images that have labels now were"
+            lines += wrapped(f"{counted(self.withdrawn, *were)} removed from {self.folder}")
         return "\n".join([*lines, *next_lines(self.says, self.then)])
 
 

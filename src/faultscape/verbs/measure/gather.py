@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.groups import of_one_group
+from faultscape.corpus.groups import of_few_groups
 from faultscape.errors import MetricError
 from faultscape.metrics import summary
 from faultscape.metrics.catalogue import named
@@ -24,10 +24,9 @@ from faultscape.metrics.summary import Summary
 from faultscape.reporting.measure import document as measure_document
 from faultscape.study.tables import measures
 from faultscape.verbs.measure import notes
-from faultscape.verbs.measure.image_order import ranks_of
 from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.scores.summary import Scored
-from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.measure.sets import DataSet, ranks_of
 from faultscape.verbs.measure.shard import own_metrics
 
 Failures = Mapping[str, Sequence[tuple[str, str]]]
@@ -115,8 +114,8 @@ def gather(
         image not in of_truth for found in failures.values() for image, _ in found
     )
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
-    if of_one_group(dict(zip(data.ids, data.together, strict=False))):
-        document["units"]["of_one"] = True
+    if of_few_groups(dict(zip(data.ids, data.together, strict=False)), LEAST):
+        document["units"]["same_groups"] = True
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from faultscape.choices import Preset
-from faultscape.corpus.groups import OF_ONE_GROUP, describe_groups, of_one_group, suggested_options
+from faultscape.corpus.groups import OF_FEW_GROUPS, describe_groups, of_few_groups, suggested_options
 from faultscape.errors import counted, shortened
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import PRESETS, Definitions
@@ -166,8 +166,8 @@ def drawn_anew(data: DataSet, units: Units, images: Mapping[str, Mapping[str, np
             return [f"{text}; intervals need at least {LEAST}: {cut} into runs of N consecutive images"]
         if units.count <= MANY:
             text += f"; Student's t with {units.count - 1} degrees of freedom"
-        if of_one_group(dict(zip(data.ids, data.together, strict=True))):
-            text += f"; {OF_ONE_GROUP}"
+        if of_few_groups(dict(zip(data.ids, data.together, strict=True)), LEAST):
+            text += f"; {OF_FEW_GROUPS}"
         return [text]
     if units.count < LEAST:
         return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]

@@ -2,14 +2,17 @@
 
 Conventions: the worst images of a model, for each kind of error, are those with the largest error; images
 with an undefined or zero error are left out. Errors equal to 12 digits are ordered by
-`verbs.measure.image_order`, never by name. All images together take about 6 MB; the worst of each kind and
-model come first, and those that no longer fit are counted.
-Source: Zhang et al. 2021, Figs. 2 and 7.
+`verbs.measure.sets.ranks_of`, never by name. All images together take about 6 MB; the worst of each kind and
+model come first, and those that no longer fit are counted. Frames of anomaly scores are each model's best and
+worst by average precision; what is found or missed at 5 % false positives is read from histograms of the data
+set's scores in 65,536 steps, like intervals.
+Source: Zhang et al. 2021, Figs. 2 and 7; Blum et al. 2021, Figs. 2 and 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,17 +25,20 @@ from faultscape.errors import FaultscapeError
 from faultscape.maps.resize import nearest
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
-from faultscape.reporting.anomaly_frames import fit_cards
-from faultscape.reporting.competition.gallery import Room, fit, photo_uri
+from faultscape.metrics.scores import bootstrap
+from faultscape.metrics.scores.histogram import SIZE, places_of
+from faultscape.metrics.scores.rank_slopes import shares_above
+from faultscape.reporting.anomaly_frames import Frame, FrameCard, choose_frames, draw_frame, fit_cards
 from faultscape.reporting.measure import page as measure_page
 from faultscape.reporting.measure import region_pictures
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.tables import MAPS
+from faultscape.reporting.pictures import Room, colour_words, fit, flat_uri, photo_uri
 from faultscape.verbs.measure.gather import MeasuredSet
-from faultscape.verbs.measure.image_order import ranks_of
 from faultscape.verbs.measure.jobs import Source
-from faultscape.verbs.measure.scores.frames import anomaly_frames
-from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.measure.scores import model_scores as scores
+from faultscape.verbs.measure.scores.summary import Scored
+from faultscape.verbs.measure.sets import DataSet, ranks_of
 from faultscape.verbs.measure.shard import reader
 
 KINDS = ("rom", "rum", "miou", "missed", "invented")
@@ -87,7 +93,7 @@ def page(
         for data in sets
     ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
-    colours = {data.name: _colours(data) for data in sets if data.with_classes}
+    colours = {data.name: [*colour_words(data.classes).items()] for data in sets if data.with_classes}
     return measure_page.page(
         document,
         measure_page.Facts(
@@ -165,7 +171,7 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
         size = fit(truth.shape[1], truth.shape[0], LONGEST)
         classes = data.classes if data.with_classes else None
         pictures = [
-            region_pictures.uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
+            flat_uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
             for side, of in zip((true, seen), marked, strict=True)
         ]
         bars = {
@@ -190,22 +196,59 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
     return draw
 
 
-def _colours(data: DataSet) -> list[tuple[str, str]]:
-    return [
-        (name, "#{:02x}{:02x}{:02x}".format(*c))
-        for name, c in zip(data.classes.names, data.classes.colours, strict=True)
-    ]
-
-
 def _bars(metric: str) -> list[str]:
     return list(dict.fromkeys([metric, *MAPS]))
 
 
 def _photo(data: DataSet, k: int, size: tuple[int, int]) -> str:
+    pixels = _pixels(data, k)
+    return "" if pixels is None else photo_uri(pixels, size)
+
+
+def anomaly_frames(data: DataSet, scored: Scored, many: int) -> Iterator[tuple[int, FrameCard]]:
+    """Yield (rank, frame) for the ``many`` best and worst frames of each model with anomaly scores, without
+    those whose files are gone.
+    """
+    for name, job in scored.jobs.items():
+        found = scored.found[name]
+        if job.kind != "anomaly" or not len(found["usable"]) or not many:
+            continue
+        values = {
+            str(k): float(v) for k, v in zip(found["usable"].tolist(), found["alone"][:, 0], strict=True)
+        }
+        images = scores.sparse_images(found, len(data.ids))
+        shares = shares_above(bootstrap.together(images).known)
+        how = bootstrap.Coarse(bool(found["logit"]), *found["coarse"].tolist())
+        load = scores.score_loader(job)
+        for kind, rank, word in choose_frames(values, _ranks(data, values), many):
+            k = int(word)
+            try:
+                loaded = load(k)
+            except FaultscapeError:
+                continue
+            if loaded is None:
+                continue
+            score, mask = loaded[:2]
+            counted = int(images[k].known.sum()), int(images[k].anomalous.sum())
+            about = FrameCard(
+                data.name, name, name, data.ids[k], kind, values[word], counted[1] / max(sum(counted), 1)
+            )
+            places = places_of(bootstrap.coarse_scores(np.nan_to_num(score), how))
+            yield rank, draw_frame(about, Frame(mask, np.minimum(places, SIZE - 1), shares, _pixels(data, k)))
+
+
+def _ranks(data: DataSet, values: dict[str, float]) -> dict[str, int]:
+    """Return {index: tie-breaking rank}; files are read only if there are ties."""
+    known = [round(v, 12) for v in values.values() if not math.isnan(v)]
+    if len(set(known)) == len(known):
+        return {word: k for k, word in enumerate(values)}
+    words: Sequence[str] = list(values)
+    return dict(zip(words, ranks_of(data, np.array([int(word) for word in words])).tolist(), strict=True))
+
+
+def _pixels(data: DataSet, k: int) -> np.ndarray | None:
     path = data.images.get(data.ids[k])
-    if not path:
-        return ""
     try:
-        return photo_uri(read_source(path), size)
+        return read_source(path) if path else None
     except FaultscapeError:
-        return ""
+        return None

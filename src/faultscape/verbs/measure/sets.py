@@ -2,15 +2,24 @@
 `folders` makes those of files.
 
 Conventions: ids are in corpus order. The shards of a study are its own, with the images that have a truth.
+Ties between images are broken independently of their names: an image of a study has its own key
+(``tie_keys``); in folders the key is the SHA-256 of the image file if images are given, else of the true map.
+Images with the same key follow the sorted digests of their predictions, whichever model they come from. If
+the file is gone, the id is used.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from faultscape import plug
 from faultscape.errors import CorpusError, ModelError, StudyError, closest
@@ -23,6 +32,7 @@ from faultscape.study.parts import Part, key_of
 from faultscape.study.settings import class_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, shards
+from faultscape.ties import tie_ranks
 from faultscape.verbs.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.predict.statistics import WITH_CONFIDENCE, basis, state_of_stored
@@ -40,8 +50,7 @@ class DataSet:
     ``with_classes`` is false if the truth is anomaly masks, or regions without classes. ``images`` {id: path}
     are images to show. ``sizes`` (width, height) are the sizes at which maps are compared, if not the truth's
     own. ``together`` holds the group of each image, '' for a single one; empty without groups. ``tie_keys``
-    identify each image of a study independently of its name; for folders, `verbs.measure.image_order` reads
-    the files.
+    identify each image of a study independently of its name; for folders, `ranks_of` reads the files.
     """
 
     name: str
@@ -343,3 +352,39 @@ def _state(data: DataSet, source: Source, low: int, high: int) -> list[Any]:
         for s in (data.truth.paths, source.paths, source.scores.get("confidence", ()))
     ]
     return [list(data.ids[low:high]), *stamps, data.truth.labels, source.labels]
+
+
+def ranks_of(data: DataSet, places: np.ndarray) -> np.ndarray:
+    """Return (K,) the tie-breaking rank of each image, given by index in the data set; for folders, this
+    reads their files.
+    """
+    wanted = places.tolist()
+    if data.tie_keys:
+        return tie_ranks([data.tie_keys[k] for k in wanted], ids=[data.ids[k] for k in wanted])
+    keys = [
+        _digest(data.images.get(data.ids[k]))
+        or _digest(data.truth.paths[k] if data.truth.files else None)
+        or data.ids[k]
+        for k in wanted
+    ]
+    several = {key for key, times in Counter(keys).items() if times > 1}
+    said = [_said(data, k) if key in several else "" for key, k in zip(keys, wanted, strict=True)]
+    return tie_ranks(keys, ids=[f"{what} {data.ids[k]}" for what, k in zip(said, wanted, strict=True)])
+
+
+def _said(data: DataSet, k: int) -> str:
+    """Return the sorted digests of all models' files for an image."""
+    lists = [of for source in data.models.values() for of in (source.files, *map(source.scores.get, SCORES))]
+    files = [of[k] for of in lists if of is not None]
+    return " ".join(sorted(_digest(path) for path in files))
+
+
+def _digest(path: Place | None) -> str:
+    """Return the SHA-256 of a file; '' if it cannot be read."""
+    try:
+        if not isinstance(path, str) or not os.path.isfile(path):
+            return ""
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -90,12 +90,13 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
     learns = drawn.goal == "best"  # each round is drawn using the labels of earlier rounds
+    # what was drawn is labelled before more is drawn, as `status` says
     labelled = drawn.labels >= drawn.images - drawn.lost
     verb = (
         "rank"
         if drawn.labels >= number or (full and labelled)
         else "label"
-        if full or (learns and not labelled)
+        if full or not labelled
         else "select"
     )
     why = _why(verb, number, drawn, asked) if predictable else _why_not(verb, row, drawn, asked)
@@ -139,14 +140,20 @@ def further(found: Recommended, pool: int, drawn: Drawn) -> Recommended:
     }
 
 
-def as_next(found: Recommended, drawn: Drawn, more: int) -> Recommended:
+def as_next(found: Recommended, drawn: Drawn, more: int, *, best_of_pool: bool) -> Recommended:
     """Return what to do while the labels of a selection, all of them ranked, do not decide which model is
-    best: draw as many ``more`` images as `status` says is next, so that there is one number.
+    best, or only which is the ``best_of_pool``: draw as many ``more`` images as `status` says is next, so
+    that there is one number.
     """
+    told = (
+        "tell which model is best of this pool, not of images to come"
+        if best_of_pool
+        else "do not tell which model is best"
+    )
     why = (
-        f"rank used all {drawn.labels:,} labels of {drawn.name} and could not tell which model is best: draw"
-        f" {more:,} more images, label them, then rank again. Each step at most doubles the images, because"
-        " what few labels predict is rough."
+        f"all {drawn.labels:,} labels of {drawn.name} are ranked, and {told}: draw {more:,} more images,"
+        " label them, then rank again. Each step at most doubles the images, because what few labels predict"
+        " is rough."
     )
     return {
         **found,

@@ -23,7 +23,8 @@ from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
-from faultscape.verbs.rank.artefact import open_questions
+from faultscape.verbs.rank.artefact import STANDINGS, open_questions
+from faultscape.verbs.rank.open_selections import candidates
 from faultscape.verbs.status.costs import read_costs
 
 if TYPE_CHECKING:
@@ -73,9 +74,13 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             and _left_open(study, drawn.name, recommended["question"])
         ):
             recommended = advice.further(recommended, looked.pools[drawn.selector], drawn)
-        open_ = asked_next(study) if asked is None else ""
+        # the question that labels leave open is always which model is best
+        open_ = asked_next(study) if asked in (None, "best") else ""
         if recommended and open_ == drawn.name:
-            recommended = advice.as_next(recommended, drawn, more_images(study, open_, needs_of(pairs)))
+            more = more_images(study, open_, needs_of(pairs))
+            held = STANDINGS.table(study, open_)
+            best = [] if held is None else candidates(held)
+            recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
         if recommended and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers

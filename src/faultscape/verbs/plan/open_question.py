@@ -15,12 +15,12 @@ from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import ENOUGH, FEW
 from faultscape.verbs.plan.artefact import PLAN
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
     left,
     open_selections,
-    standings_now,
 )
 
 _STEP = 10  # images; numbers of more images are rounded up to it
@@ -41,7 +41,7 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
         return min(ROUND, most)
     if have < FEW:
         return min(max(ENOUGH - have, _STEP), most)
-    held = standings_now(study, name)
+    held = STANDINGS.table(study, name)
     leader, *rivals = (candidates(held) if held is not None else []) or [""]
     asked = [need for pair, need in needs.items() if leader in pair and {*pair} & {*rivals}]
     needed = _UNFORETOLD
@@ -54,7 +54,7 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
 
 def planned_needs(study: Study) -> dict[tuple[str, str], PairNeed]:
     """Return what the plan expects of each pair of models; {} without one."""
-    document = study.document(study.root / "plan.json") or {}
+    document = study.document(PLAN.path(study)) or {}
     return needs_of(cast("list[Mapping[str, object]]", document.get("pairs") or []))
 
 
@@ -93,7 +93,7 @@ class _OpenQuestion(Artefact):
 
     def line(self, study: Study, name: str = "") -> str:
         options: JsonObject = {"as": name, "more": more_images(study, name, planned_needs(study))}
-        held = standings_now(study, name)
+        held = STANDINGS.table(study, name)
         truth = str(held.provenance.get("truth", "")) if held is not None else ""
         if learns(study.selections[name].slots.definition) and truth not in ("", study.find_truth()):
             options["truth"] = truth  # of several, none counts by itself

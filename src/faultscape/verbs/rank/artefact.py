@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from faultscape import plug
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import JsonObject, Slots
+from faultscape.ranking.standings_json import from_json
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named, texts
 from faultscape.reading.evidence import chosen_by_models
-from faultscape.reading.study import LABELS, Study
+from faultscape.reading.study import Study
 from faultscape.selection.definitions import draws_evenly
-from faultscape.standings import is_open
+from faultscape.standings import Standings, is_open
 from faultscape.study.parts import key_of
 from faultscape.verbs import inputs
 from faultscape.verbs.inputs import discards_key, files_of, key_if_any, labels_key
@@ -110,12 +112,7 @@ def open_questions(study: Study, name: str) -> tuple[str, ...]:
     """Return which of the questions "best" and "order" the standings of a selection leave open; none if they
     are not done.
     """
-    if not STANDINGS.is_done(study, name):
-        return ()
-    from faultscape.ranking.standings_json import from_json
-
-    held = study.document(STANDINGS.path(study, name))
-    found = from_json(held) if held is not None else None
+    found = STANDINGS.table(study, name) if STANDINGS.is_done(study, name) else None
     return tuple(question for question in ("best", "order") if found is not None and is_open(found, question))
 
 
@@ -154,12 +151,18 @@ class _Standings(Artefact):
             if not selection.is_replaced(study, name) or self.exists(study, name)
         ]
 
-    def read(self, study: Study, name: str) -> JsonObject | None:
-        # ranking loads scipy, which `status` rarely needs
-        from faultscape.ranking.standings_json import is_whole
+    def table(self, study: Study, name: str) -> Standings | None:
+        """Return the standings of a selection; None if there are none, or these cannot be read."""
+        which = "standings", name
+        if which not in study.computed:  # many artefacts depend on them, and reading them whole takes long
+            held = study.document(self.path(study, name))
+            study.computed[which] = None
+            with suppress(RankingError):
+                study.computed[which] = from_json(held) if held is not None else None
+        return study.computed[which]
 
-        held = study.document(self.path(study, name))
-        return super().read(study, name) if held is not None and is_whole(held) else None
+    def read(self, study: Study, name: str) -> JsonObject | None:
+        return super().read(study, name) if self.table(study, name) is not None else None
 
     def made_from_now(self, study: Study, name: str = "") -> dict[str, str]:
         held = self.made_from(study, name)
@@ -188,7 +191,7 @@ class _Standings(Artefact):
         """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
         does, or something else comes first: labels, or its own command.
         """
-        truth = str(options.get("truth", LABELS))
+        truth = str(options.get("truth") or self.truth_again(study, name))
         if not selection.is_rankable(study, name):
             return ""
         if not (images := study.selection(name).now.images):

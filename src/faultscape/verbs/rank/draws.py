@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.corpus.groups import OF_ONE_GROUP, of_one_group, suggested_options
+from faultscape.corpus.groups import OF_FEW_GROUPS, of_few_groups, suggested_groups, suggested_options
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
@@ -19,7 +19,7 @@ from faultscape.ranking.drawn.rankings import Draws
 from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected
 from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.panel import RankingOptions
-from faultscape.ranking.replicates import FUTURE, ONE_GROUP
+from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reading import evidence
 from faultscape.reading import pool as drawing_pool
 from faultscape.selection.catalogue import find_selector
@@ -54,11 +54,16 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
         found = replace(found, partly=partly)
     near = None if panel.groups or classifies else _neighbours(pool.images, pool.expected)
     standings = assemble(panel, replace(found, widen=too_narrow(near) if near else 1.0), options)
-    if of_one_group({id_: panel.groups.get(id_, "") for id_ in whole}):
-        standings = _within_one_group(standings)
+    if of_few_groups({id_: panel.groups.get(id_, "") for id_ in whole}, LEAST):
+        standings = _of_the_same_groups(standings)
     if near and (asked.population == FUTURE or standings.to_come):
         together = suggested_options(pool.images, LEAST)
-        define = {**standings.definitions, "alike": round(near, 3), "together": together}
+        group = suggested_groups(pool.images, LEAST)
+        labelled = {group.get(panel.images[k], "") for k in np.flatnonzero(~np.isnan(panel.scores).any(0))}
+        define = {**standings.definitions, "alike": round(near, 3)}
+        # labels in fewer groups than an interval needs: grouping would take the interval away
+        if len(labelled - {""}) >= LEAST:
+            define["together"] = together
         note = _alike_note(near, f"faultscape collect {known.study.root} {together}")
         return replace(standings, notes=(*standings.notes, note), definitions=define)
     return standings
@@ -128,14 +133,14 @@ def _alike_note(near: float, line: str) -> str:
     return f"{alike_}: {wide}; group them with `{line}`"
 
 
-def _within_one_group(standings: Standings) -> Standings:
+def _of_the_same_groups(standings: Standings) -> Standings:
     """Return standings whose intervals describe the one group that all images are of, as a note tells."""
     rankings, to_come = (
         {
-            name: replace(one, speaks_of=ONE_GROUP) if one.speaks_of == FUTURE else one
+            name: replace(one, speaks_of=SAME_GROUPS) if one.speaks_of == FUTURE else one
             for name, one in rows.items()
         }
         for rows in (standings.rankings, standings.to_come)
     )
-    notes = tuple(note.replace(OF_DATA_TO_COME, OF_ONE_GROUP) for note in standings.notes)
+    notes = tuple(note.replace(OF_DATA_TO_COME, OF_FEW_GROUPS) for note in standings.notes)
     return replace(standings, rankings=rankings, to_come=to_come, notes=notes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from pathlib import Path
 
 from faultscape.errors import StudyError
 from faultscape.ranking.catalogue import find_ranking
@@ -19,18 +18,17 @@ from faultscape.verbs.rank.standings import standings_of
 _ELSEWHERE = ("study", "selection", "truth", "against", "benchmark", "where", "output", "engine", "votes")
 
 
-def standings_now(root: Path, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
+def standings_now(study: Study, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
     """Return the standings of a selection by a truth as `rank` would write them now, with the options of its
     last run, from the answers of ``voices`` alone, and without a benchmark or other selections;
     RankingError if nothing can be ranked yet.
     """
-    study = Study(root)
     given = STANDINGS.options_again(study, selection)[0] if selection in study.selections else {}
     known = {f.name for f in fields(RankOptions)} - set(_ELSEWHERE)
     kept = {name: tuple(held) if isinstance(held, list) else held for name, held in given.items()}
     options = replace(
         RankOptions(
-            study=str(root),
+            study=str(study.root),
             selection=selection,
             truth=truth,
             votes=VoteRules(weight_annotators=voices.weighted),

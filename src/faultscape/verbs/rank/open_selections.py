@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
-from faultscape.errors import RankingError
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell, of_both
 from faultscape.verbs.label import artefact as labels
-from faultscape.verbs.rank import artefact as standings
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 
 # images drawn for the best model, after which its order is asked by draws that can say how sure it is
@@ -28,7 +26,7 @@ def _is_open(study: Study, name: str) -> bool:
     slots = study.selections[name].slots
     if not slots.draws or selection.is_replaced(study, name) or not selection.SELECTION.is_done(study, name):
         return False
-    if not labels.LABELS_OF_SELECTION.is_done(study, name) or not standings.STANDINGS.is_done(study, name):
+    if not labels.LABELS_OF_SELECTION.is_done(study, name) or not STANDINGS.is_done(study, name):
         return False
     if _has_no_intervals(study, name):
         return False
@@ -39,12 +37,12 @@ def _is_open(study: Study, name: str) -> bool:
 
 def _has_no_intervals(study: Study, name: str) -> bool:
     """Whether a selection was ranked with `--resamples 0`: then no label decides anything."""
-    return standings.STANDINGS.options(study, name).get("resamples") == 0
+    return STANDINGS.options(study, name).get("resamples") == 0
 
 
 def is_decided(study: Study, name: str) -> bool:
     """Whether standings have one best model of the pool, and no label of it would tell of images to come."""
-    held = standings_now(study, name)
+    held = STANDINGS.table(study, name)
     if held is None or held.labels.get("used", 0) < FEW:
         return False
     return len(candidates(held)) == 1 and math.isinf(labels_for_images_to_come(held))
@@ -54,21 +52,9 @@ def says_how_sure(study: Study, name: str) -> bool:
     """Whether the standings of a selection, if there are any, claim something beyond the labelled images."""
     from faultscape.reporting.competition.standing_tables import claiming, descriptive
 
-    held = standings_now(study, name)
+    held = STANDINGS.table(study, name)
     found = {} if held is None else claiming(held)
     return not found or not all(map(descriptive, found.values()))
-
-
-def standings_now(study: Study, name: str) -> Standings | None:
-    """Return the standings of a selection as they are stored; None if there are none, or these cannot be
-    read.
-    """
-    from faultscape.ranking.duel_standings import from_json
-
-    document = study.document(standings.STANDINGS.path(study, name))
-    with suppress(RankingError):
-        return from_json(document) if document is not None else None
-    return None
 
 
 def left(study: Study, name: str) -> int:

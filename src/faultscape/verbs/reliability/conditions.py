@@ -16,9 +16,10 @@ from typing import Literal
 
 import numpy as np
 
-from faultscape.corpus.groups import of_one_group
+from faultscape.corpus.groups import of_few_groups
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import ClassesError, OptionError, StudyError, closest
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.reading.image_truths import Judged, find_judged, with_labels
 from faultscape.reading.sets import refuse_unfinished
 from faultscape.reading.study import Study
@@ -89,13 +90,13 @@ class Condition:
 @dataclass(frozen=True)
 class Units:
     """Units to resample: the unit of each image {id: number}, their count, whether they are groups, and
-    whether these are all of one group (``of_one``).
+    whether these are all of one group (``same_groups``).
     """
 
     of: Mapping[str, int]
     count: int
     grouped: bool
-    of_one: bool = False
+    same_groups: bool = False
 
 
 def find_conditions(
@@ -256,4 +257,4 @@ def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]
             first = images[first.parent]
         groups[first.id] = image.group
         of[image.id] = numbers.setdefault(f"group {image.group}" if image.group else first.id, len(numbers))
-    return Units(of, len(numbers), any(groups.values()), of_one_group(groups))
+    return Units(of, len(numbers), any(groups.values()), of_few_groups(groups, LEAST))

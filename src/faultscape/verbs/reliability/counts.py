@@ -19,7 +19,7 @@ from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fitted
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.reading.evidence import truth_words
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
 from faultscape.reading.study import Study
 from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps, outputs, pixel_counts
@@ -130,22 +130,18 @@ def fill_counts(
             )
         return []
 
-    fill(
-        root,
+    work = Work(
+        "count",
         "faultscape.verbs.reliability.counts:count_shard",
-        jobs,
         CountedPart,
         enter,
-        parts=lambda job, made: [
+        lambda job, made: [
             (pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha)
             for kind, (sha, _) in made.parts.items()
         ],
-        title="count",
-        items=sum(job.images for job in jobs),
-        engine=options.engine,
-        workers=options.workers,
-        begin_here=True,
     )
+    engine = Engine(options.engine, options.workers, begin_here=True)
+    fill(root, work, jobs, engine, items=sum(job.images for job in jobs))
     if jobs:
         study.reread()
 

@@ -133,9 +133,17 @@ def read_note(path: Path) -> JsonObject | None:
 
 
 def _missing(made: Instance) -> str | None:
-    """Return a digest of the missing files; they are looked for only if the page could not show some."""
-    if "images" not in made.recorded:
+    """Return a digest of the missing files; they are looked for only if the page could not show some of the
+    same images.
+    """
+    held = made.recorded
+    if "images" not in held:
         return None
+    if (held.get("selection"), held.get("discards")) != (
+        selection.key(made.study, made.name),
+        _discards(made),
+    ):
+        return str(held["images"])
     return images_key(unshown_images(made.study, made.name)).get("images")
 
 

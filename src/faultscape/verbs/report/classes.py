@@ -23,8 +23,8 @@ from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.study import Study
 from faultscape.reporting.competition import class_cards, references
 from faultscape.reporting.competition.class_cards import ClassCard
-from faultscape.reporting.competition.gallery import ROOM, Room, fit, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
+from faultscape.reporting.pictures import ROOM, Room, fit, photo_uri
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.report.maps import pictured
 from faultscape.verbs.report.sections import sections_of_classifiers
@@ -47,7 +47,7 @@ def class_facts(study: Study, common: Facts, options: ReportOptions, *, pairs: b
     truths = _truths(study, common.truth, list(slots.images))
     way = _ways(classes, slots.definition) if pairs else lambda _a, _b: ()
     cards, left_out = class_cards.class_cards(slots.pairs or slots.draws, said, correct, truths, way)
-    by_id = study.corpus.by_id() if cards else {}
+    by_id = study.image_rows if cards else {}
     text = sum(_CHARACTERS * (1 + len(card.met)) + _AN_ANSWER * len(card.answers) for card in cards)
     room = Room(max(ROOM - text, 0))  # text has priority
     found = references.find(options.reference_images, classes) if options.reference_images else {}
@@ -57,7 +57,7 @@ def class_facts(study: Study, common: Facts, options: ReportOptions, *, pairs: b
         "references": shown,
         "pictures_left_out": room.left_out,
         "images_left_out": left_out,
-        "sections": sections_of_classifiers(study, common, said, by_id or study.corpus.by_id()),
+        "sections": sections_of_classifiers(study, common, said, by_id or study.image_rows),
     }
     if pairs:
         return PairFacts(**(vars(common) | more), cards=cards)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from faultscape.arguments import Source
 from faultscape.choices import Question
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, StudyError
 from faultscape.prediction.catalogue import source_of, there
-from faultscape.reading.evidence import choose_truth, find_truth, labelled_among, truths
+from faultscape.reading.evidence import labelled_among
 from faultscape.reading.study import Study
 from faultscape.standings import ENOUGH
 from faultscape.study.tables.selections import MAIN
@@ -51,22 +50,21 @@ _OF_DUELS = ("scale", "per_class", "top")
 
 def run_stages(options: RunOptions) -> Ran:
     """Run every stage that is not done yet."""
-    study = options.study
+    study = Study(options.study)
     engine = options.engine
     truth = options.truth
-    root = Path(study)
-    if truth is not None and truths(root):
-        choose_truth(root, truth)  # otherwise an unknown name would silently rank nothing
+    if truth is not None and study.truths:
+        study.truth(truth)  # otherwise an unknown name would silently rank nothing
     about = _given(options, "task", "classes", "size")
     done = _collected_and_predicted(study, options.arguments, engine, about)
-    if undone(root, "pairs"):
-        done.append(repr(compare(study, engine=engine)))
+    if undone(study.reread(), "pairs"):
+        done.append(repr(compare(study.called, engine=engine)))
     asked = _given(options, "scale", "per_class", "top", "distance", "concordance")
-    done += _selected(study, asked, options.goal, engine)
-    if truths(root):
+    done += _selected(study.reread(), asked, options.goal, engine)
+    if study.reread().truths:
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
-    return Ran(tuple(done), status(study), why_not_ranked(study))
+    return Ran(tuple(done), status(study.called), _why_not_ranked(study.reread()))
 
 
 def _given(options: RunOptions, *names: str) -> dict[str, Any]:
@@ -75,7 +73,7 @@ def _given(options: RunOptions, *names: str) -> dict[str, Any]:
 
 
 def _collected_and_predicted(
-    study: str, arguments: Sequence[Source], engine: str, about: dict[str, Any]
+    study: Study, arguments: Sequence[Source], engine: str, about: dict[str, Any]
 ) -> list[str]:
     """Collect the images and predict the models that are named, with the settings ``about`` the study. If no
     model is named, predict the study's models that lack maps and whose sources exist. Made sets follow the
@@ -83,48 +81,49 @@ def _collected_and_predicted(
     """
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
-    there_is_one = (Path(study) / "study.toml").exists()
+    about_it = study.root / "study.toml"
+    there_is_one = about_it.exists()
     if models and not images and not there_is_one:
-        line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
-        raise StudyError(f"{study} is not a study yet; name its images as well as the models: `{line}`")
+        line = " ".join([f"faultscape run {study.place} IMAGES NAME=SOURCE ...", *option_words(about)])
+        raise StudyError(
+            f"{study.called} is not a study yet; name its images as well as the models: `{line}`"
+        )
     if models and not there_is_one:  # a study without its models would be left over
         task = str(about.get("task", "segmentation"))
         for name, source in named(models, task).items():
             source_of(name, source, task)
-    done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
+    done = [repr(collect(study.called, *images, **about))] if images or (about and there_is_one) else []
     if there_is_one:
-        done += _stressed_again(study, engine)
+        done += _stressed_again(study.reread(), engine)
     if models:
-        return [*done, repr(predict(study, *models, engine=engine))]
-    if not (Path(study) / "study.toml").exists():
+        return [*done, repr(predict(study.called, *models, engine=engine))]
+    if not about_it.exists():
         return done
-    snapshot = Study(Path(study))
-    lacking = {name: snapshot.settings.models[name].source for name in lacking_parts(snapshot)}
+    study.reread()
+    lacking = {name: study.settings.models[name].source for name in lacking_parts(study)}
     todo = {name: source for name, source in lacking.items() if there(source)}
     if gone := [name for name in lacking if name not in todo]:
         done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
-    return [*done, repr(predict(study, todo, engine=engine))] if todo else done
+    return [*done, repr(predict(study.called, todo, engine=engine))] if todo else done
 
 
-def _stressed_again(study: str, engine: str) -> list[str]:
+def _stressed_again(study: Study, engine: str) -> list[str]:
     """Remake the stale and missing made sets, each once, and sets made from these afterwards."""
-    root = Path(study)
     made = dict[str, str]()
-    while todo := next((node.name for node in undone(root, "sets") if node.name not in made), ""):
-        about = Study(root).stress.sets[todo]
-        made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
+    while todo := next((node.name for node in undone(study.reread(), "sets") if node.name not in made), ""):
+        about = study.stress.sets[todo]
+        made[todo] = repr(call_again(getattr(stress, about.kind), study.called, about.line, engine=engine))
     return list(made.values())
 
 
-def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
+def _selected(study: Study, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
     """Choose images for a question, if none are chosen for it, or bring the duels of main up to date."""
-    snapshot = Study(Path(study))
     of_duels = [name for name in _OF_DUELS if name in asked]
-    if goal is None and not snapshot.selections:
+    if goal is None and not study.selections:
         goal = "failures" if of_duels else asked_in_a_terminal()
     if goal is None or goal == "failures":
         return _duelled(study, asked, engine, wanted=goal is not None)
-    there = goal in chosen_for(snapshot)
+    there = goal in chosen_for(study)
     if there and not asked:
         return []
     if of_duels:
@@ -132,11 +131,11 @@ def _selected(study: str, asked: dict[str, Any], goal: Question | None, engine: 
         raise OptionError(f"{flag} is for --goal failures; --goal {goal} draws images for all models at once")
     if there:
         flag = flag_of(next(iter(asked)))
-        again = f"faultscape select {shlex.quote(study)} --goal {goal} {flag} ..."
+        again = f"faultscape select {study.place} --goal {goal} {flag} ..."
         there_already = f"images are drawn for --goal {goal} already"
         raise OptionError(f"{there_already}; {flag} draws others: `{again} --as NAME`")
-    budget = {"budget": min(ENOUGH, pool_size(snapshot))} if goal == "order" else {}
-    return [_summary(select(study, goal=goal, engine=engine, **budget, **asked))]
+    budget = {"budget": min(ENOUGH, pool_size(study))} if goal == "order" else {}
+    return [_summary(select(study.called, goal=goal, engine=engine, **budget, **asked))]
 
 
 def _summary(made: object) -> str:
@@ -144,103 +143,98 @@ def _summary(made: object) -> str:
     return made.summary() if isinstance(made, Selected) else repr(made)
 
 
-def _duelled(study: str, asked: dict[str, Any], engine: str, *, wanted: bool) -> list[str]:
+def _duelled(study: Study, asked: dict[str, Any], engine: str, *, wanted: bool) -> list[str]:
     """Choose images on which models differ if these are ``wanted`` and none are chosen, or extend the duels.
     Replace main if it has no labels; otherwise return the command to run.
     """
-    snapshot = Study(Path(study))
-    todo = [one for one in undone(Path(study), "selection") if one.name in ("", MAIN)]
-    if not todo and not asked and (MAIN in snapshot.selections or not wanted):
+    todo = [one for one in undone(study, "selection") if one.name in ("", MAIN)]
+    if not todo and not asked and (MAIN in study.selections or not wanted):
         return []
-    if todo and todo[0].name and not selection.can_grow(snapshot, MAIN):
+    if todo and todo[0].name and not selection.can_grow(study, MAIN):
         stale = todo[0]
-        if labelled_among(snapshot, {row.image for row in snapshot.selections[MAIN].slots.rows}):
+        if labelled_among(study, {row.image for row in study.selections[MAIN].slots.rows}):
             if asked:
                 raise SelectionError(
                     f"selection main is labelled and stale ({', '.join(stale.why)}), so `run` keeps it; to"
                     f" choose again with {' '.join(option_words(asked))}: `{stale.line}`"
                 )
             return [f"selection {stale.words}; {', '.join(stale.why)}; to choose again: {stale.line}"]
-        asked = {**selection.SELECTION.options_again(snapshot, MAIN)[0], **asked, "replace": True}
+        asked = {**selection.SELECTION.options_again(study, MAIN)[0], **asked, "replace": True}
     try:
-        slots = call_again(select, study, asked, engine=engine)
+        slots = call_again(select, study.called, asked, engine=engine)
     except FixedSelectionError as error:
         if not asked:
             raise
-        line = " ".join([f"faultscape select {shlex.quote(study)}", *option_words(asked)])
+        line = " ".join([f"faultscape select {study.place}", *option_words(asked)])
         raise SelectionError(
             f"selection main is there, and `run` does not choose again with {' '.join(option_words(asked))};"
             f" beside it: `{line} --as NAME`, in its place: `{line} --replace`"
         ) from error
-    line = f"faultscape run {shlex.quote(study)} --goal order"
+    line = f"faultscape run {study.place} --goal order"
     return [_summary(slots), f"these show where models fail; which is better: {line}"]
 
 
-def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
+def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
     """Rank every selection that can be ranked and is not ranked yet, with the options given before."""
-    root = Path(study)
-    snapshot = Study(root)
     done = list[str]()
-    names = [one.name for one in undone(root, "standings")]
-    for name in selection.in_order(snapshot):
-        slots = snapshot.selections[name].slots
-        before = STANDINGS.truth(snapshot, name)
-        if name in names or (truth and before not in ("", truth) and snapshot.knows(slots.models)):
-            counts = truth or (before if before in snapshot.truths else find_truth(root))
-            given = {**STANDINGS.options_again(snapshot, name)[0], "truth": counts, "selection": name}
+    names = [one.name for one in undone(study, "standings")]
+    for name in selection.in_order(study):
+        slots = study.selections[name].slots
+        before = STANDINGS.truth(study, name)
+        if name in names or (truth and before not in ("", truth) and study.knows(slots.models)):
+            counts = truth or (before if before in study.truths else study.find_truth())
+            given = {**STANDINGS.options_again(study, name)[0], "selection": name}
+            given |= {"truth": counts} if counts else {}
             few = (
                 f"too few of its images have a label (truth {counts})"
-                if labels.is_short(snapshot, name, counts)
+                if labels.is_short(study, name, counts)
                 else ""
             )
-            if why_not := STANDINGS.in_the_way(snapshot, name, given) or few:
+            if why_not := STANDINGS.in_the_way(study, name, given) or few:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
-                table = call_again(rank, study, given, engine=engine)
+                table = call_again(rank, study.called, given, engine=engine)
                 question = "which is better" if slots.draws else "where they fail"
-                several = len(snapshot.selections) > 1
+                several = len(study.selections) > 1
                 tables = table.tables()  # the verdict is the last thing that `run` prints
                 done.append(f"{name} ({question}): {tables}" if several else tables)
             else:
-                merge = "".join(f"`{one.line}` merges them, or " for one in undone(root, "joined labels"))
-                several = f"there are several truths ({', '.join(snapshot.truths)})"
+                merge = "".join(f"`{one.line}` merges them, or " for one in undone(study, "joined labels"))
+                several = f"there are several truths ({', '.join(study.truths)})"
                 done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
     return done
 
 
-def _made_again(study: str, engine: str) -> list[str]:
+def _made_again(study: Study, engine: str) -> list[str]:
     """Measure, plan and report again what is stale, with the options given before."""
-    root = Path(study)
+    place = study.called
     done = list[str]()
-    if undone(root, "measures"):
-        given = MEASURES.again(Study(root)).options
-        done.append(repr(call_again(measure, study, given, engine=engine)))
-    if undone(root, "plan"):
-        call_again(plan, study, PLAN.again(Study(root)).options, engine=engine)
-        done.append(f"{root / 'plan.json'}: planned again; `faultscape plan {shlex.quote(study)}` prints it")
-    if undone(root, "reliability"):
-        given = RELIABILITY.again(Study(root)).options
-        done.append(repr(call_again(reliability, study, given, engine=engine)))
-    stale = [REPORT.again(Study(root), one.name).options for one in undone(root, "report")]
-    return done + [repr(call_again(report, study, given)) for given in stale]
+    if undone(study.reread(), "measures"):
+        done.append(repr(call_again(measure, place, MEASURES.again(study).options, engine=engine)))
+    if undone(study.reread(), "plan"):
+        call_again(plan, place, PLAN.again(study).options, engine=engine)
+        done.append(f"{study.root / 'plan.json'}: planned again; `faultscape plan {study.place}` prints it")
+    if undone(study.reread(), "reliability"):
+        done.append(repr(call_again(reliability, place, RELIABILITY.again(study).options, engine=engine)))
+    stale = [REPORT.again(study, one.name).options for one in undone(study.reread(), "report")]
+    return done + [repr(call_again(report, place, given)) for given in stale]
 
 
-def why_not_ranked(study: str) -> str:
+def _why_not_ranked(study: Study) -> str:
     """Return why no selection is ranked although the images of one are labelled, and what to do about it; ''
     where one is ranked, or labels are still missing.
     """
-    snapshot = Study(Path(study), study)
     if (
-        len(snapshot.models) < 2
-        or not snapshot.image_count
-        or any(STANDINGS.is_done(snapshot, name) for name in snapshot.selections)
+        len(study.models) < 2
+        or not study.image_count
+        or any(STANDINGS.is_done(study, name) for name in study.selections)
     ):
         return ""
-    for name in selection.in_order(snapshot):
-        if set(snapshot.selections[name].slots.models) < set(snapshot.models):
+    for name in selection.in_order(study):
+        if set(study.selections[name].slots.models) < set(study.models):
             continue  # nothing failed: the next line draws for the added models too
-        stale = node(snapshot, selection.SELECTION, name)
-        if stale.line and not labels.is_short(snapshot, name) and not selection.is_rankable(snapshot, name):
+        stale = node(study, selection.SELECTION, name)
+        if stale.line and not labels.is_short(study, name) and not selection.is_rankable(study, name):
             return (
                 f"no model was ranked: selection {name} is stale ({', '.join(stale.why)}); choose again with"
                 f" `{stale.line}` (labels count for both)"

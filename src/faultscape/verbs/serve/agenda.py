@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.labelling.people.pair_order import PairOrder
-from faultscape.reading import evidence
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
@@ -29,9 +28,9 @@ from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, TRAINING
 from faultscape.study.answers.secret import Secret
 from faultscape.study.part_folders import MANIFEST
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.asked_items import ChoiceItem, Item, choice_items, item_id, question_items
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem, read_training
@@ -85,22 +84,23 @@ class Asker:
 
     def __init__(self, root: Path, options: LabelServeOptions, database: Database, secret: Secret) -> None:
         self._secret = secret
-        self._root, self._options, self._database, self._digests = root, options, database, Digests()
+        self._study = Study(root, options.study, database=database)
+        self._options = options
+        self._digests = Digests()
 
     def read(self, *, begun: bool = False) -> Asked:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
         StudyError if no image is left.
         """
-        root = self._root
+        study = self._study.reread()
         options = self._options
-        settings = read_settings(root)
-        stamp = stamp_of(root, options, settings)
-        discarded = Answers(root, self._database).discarded()
-        slots = evidence.current(root, options.selection, discarded)
-        images = {image.id: image for image in read_corpus(root)}
-        classifies = settings.classifies
+        settings = study.settings
+        stamp = stamp_of(study.root, options, settings)
+        slots = study.selection(options.selection).now
+        images = study.image_rows
+        classifies = study.classifies
         items: Sequence[Item] = (
-            question_items(Study(root), slots, options.truth, question_glosses(settings))
+            question_items(study, slots, options.truth, question_glosses(settings))
             if classifies
             else choice_items(slots)
         )
@@ -120,7 +120,7 @@ class Asker:
         models = dict.fromkeys(
             name for item in choices for name in (item.first, item.second) if name in settings.models
         )
-        shown = self._digests.of(Study(self._root), models, [item.image for item in choices])
+        shown = self._digests.of(study, models, [item.image for item in choices])
         there = [
             i
             for i in items
@@ -131,17 +131,17 @@ class Asker:
             images,
             {one.id: one for one in (_named(item, shown) for item in there)},
             shown,
-            MeasuredTags(root, settings, images),
+            MeasuredTags(study.root, settings, images),
             {one.item.id: one for one in training},
             numbered=list(images),
             chosen=slots.images,
-            discarded=discarded,
+            discarded=study.discarded,
             stamp=stamp,
         )
         asked.meant = {self._secret.id_of(id_): id_ for id_ in (*asked.items, *asked.training)}
         asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
         if classifies:
-            for class_, ids in _examples(root, settings, options.truth, asked.numbered).items():
+            for class_, ids in _examples(study, options.truth, asked.numbered).items():
                 asked.examples[class_] = [asked.place[id_] for id_ in ids]
         return asked
 
@@ -195,11 +195,9 @@ class History:
         self._of = of
         self._truths = (truth, TRAINING)
         self._choices = choices
-        self._people, self._said, self._answers = (
-            Annotators(root, database),
-            Choices(root, database),
-            Answers(root, database),
-        )
+        self._people = Annotators(root, database)
+        self._said = Choices(root, database)
+        self._answers = Answers(root, database)
         self._seen: dict[str, int] = {}
 
     def bring(
@@ -241,14 +239,14 @@ class History:
         self._seen = last
 
 
-def _examples(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, list[str]]:
+def _examples(study: Study, truth: str, images: Sequence[str]) -> dict[str, list[str]]:
     """Return {class: some images whose labels name only that class}."""
     out: dict[str, list[str]] = {}
-    if truth not in label_maps.truths(root):
+    if truth not in study.label_folders:
         return out
-    for image, labels in zip(images, read_label_sets(Study(root), truth, images), strict=True):
+    for image, labels in zip(images, read_label_sets(study, truth, images), strict=True):
         if labels is not None and len(labels) == 1:
-            held = out.setdefault(settings.classes.names[next(iter(labels))], [])
+            held = out.setdefault(study.classes.names[next(iter(labels))], [])
             if len(held) <= EXAMPLES:
                 held.append(image)
     return out

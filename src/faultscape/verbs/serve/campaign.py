@@ -24,6 +24,7 @@ from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.reading.choices import worth
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -62,15 +63,16 @@ class Campaign:
         self.root = root
         self.options = options
         self.database = database
-        self._lock, self._reading = threading.RLock(), threading.RLock()
-        self._people, self._choices, self._answers = (
-            Annotators(root, database),
-            Choices(root, database),
-            Answers(root, database),
-        )
+        self._lock = threading.RLock()
+        self._reading = threading.RLock()
+        self._people = Annotators(root, database)
+        self._choices = Choices(root, database)
+        self._answers = Answers(root, database)
         self.secret = secret_of(database)
         self._asker = Asker(root, options, database, self.secret)
-        self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
+        self._asked = self._asker.read()
+        self._looked = time.monotonic()
+        self._trouble = ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
         self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
@@ -84,6 +86,10 @@ class Campaign:
                 " remove --adaptive"
             )
         self._begin()
+
+    def study(self) -> Study:
+        """Return the study as it is now, with the answers of the open database."""
+        return Study(self.root, self.options.study, database=self.database)
 
     @property
     def nothing(self) -> str:

@@ -24,7 +24,6 @@ from faultscape.labelling.people.choice_forecast import forecast_answers, votes_
 from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
-from faultscape.reading import evidence
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
 from faultscape.reading.label_counts import questions
 from faultscape.reading.study import Study
@@ -33,9 +32,6 @@ from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import FEW, Standings
 from faultscape.study.answers.choices import Choice
-from faultscape.study.answers.labels import Answers
-from faultscape.study.settings import read_settings
-from faultscape.study.tables import label_maps
 from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.people_facts import ANSWER_CODES, NONE
@@ -96,7 +92,7 @@ def results(
     """Return the results so far, by the answers of ``voices``: verdict, standings, forecasts, agreement, and
     the items on which people differ; ``names`` are {pseudonym: name}.
     """
-    root = campaign.root
+    study = campaign.study()
     options = campaign.options
     found = None
     why = ""
@@ -107,18 +103,17 @@ def results(
         why = str(error)
     rankings = rank_tables(found) if found else []
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
-    models = tuple(read_settings(root).models)
 
     def said_of(images: int) -> Verdict:
         if found is None:
-            return nothing_said(None, models, images, Work())
+            return nothing_said(None, study.models, images, Work())
         held = {options.selection: found}
-        return verdict(held, models=models, labelled=images, study=Study(root).place)
+        return verdict(held, models=study.models, labelled=images, study=study.place)
 
     try:
-        slots = evidence.current(root, options.selection, Answers(root, campaign.database).discarded())
+        slots = study.selection(options.selection).now
         if campaign.task != CHOICES:
-            rows = voices.answers(_asked_answers(campaign, slots))
+            rows = voices.answers(_asked_answers(study, slots, options.truth))
             people = {row[2] for row in rows}
             agreement = _question_agreement(rows, known)
             decisions = _decisions(rows)
@@ -134,13 +129,13 @@ def results(
                 why if rows else "",
                 decisions,
             )
-        kept = voices.choices(_asked_choices(campaign, slots))
+        kept = voices.choices(_asked_choices(study, slots, options.truth))
     except FaultscapeError as error:
         return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts = _forecasts(kept, choice_items(slots), Study(root).groups)
+    forecasts = _forecasts(kept, choice_items(slots), study.groups)
     agreement = _choice_agreement(kept, known)
-    masks = tuple(_with_names(name, known) for name in _with_masks(campaign))
+    masks = tuple(_with_names(name, known) for name in _with_masks(study, options.truth))
     votes = sum(number for _, number in shares(kept).values())
     again = len(kept) - votes
     why = why if kept else ""
@@ -159,24 +154,23 @@ def results(
     )
 
 
-def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
+def _asked_choices(study: Study, slots: Slots, truth: str) -> list[Choice]:
     """Return the choices that count: between two models that the selection compares on that image now; skips
     do not count.
     """
     asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
-    kept, _ = counting(Study(campaign.root), campaign.options.truth, slots.models, database=campaign.database)
+    kept, _ = counting(study, truth, slots.models)
     return [
         one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH
     ]
 
 
-def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
+def _asked_answers(study: Study, slots: Slots, truth: str) -> list[said.Answer]:
     """Return the answers that count, the latest of each person and question: to questions that the selection
     asks now.
     """
-    asked = questions(Study(campaign.root), slots, campaign.options.truth)
-    rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
-    return [row for row in said.latest(rows) if row[:2] in asked]
+    asked = questions(study, slots, truth)
+    return [row for row in said.latest(study.answers.answers(truth)) if row[:2] in asked]
 
 
 def _with_names(text: str, known: Mapping[str, str]) -> str:
@@ -260,11 +254,9 @@ def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
     return Decisions(len(verdicts), apart)
 
 
-def _with_masks(campaign: Campaign) -> tuple[str, ...]:
+def _with_masks(study: Study, truth: str) -> tuple[str, ...]:
     """Return the truths of people who labelled masks, if there are two or more."""
-    names = [
-        name for name in label_maps.truths(campaign.root) if name.startswith(f"{campaign.options.truth}-")
-    ]
+    names = [name for name in study.label_folders if name.startswith(f"{truth}-")]
     return tuple(names) if len(names) > 1 else ()
 
 

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 
 from faultscape.reading.choices import Voices
+from faultscape.reading.study import Study, opened
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
 from faultscape.study.answers.database import Database, bind
-from faultscape.study.folder import existing
-from faultscape.study.lock import writing
-from faultscape.study.settings import read_settings, write_settings
+from faultscape.study.settings import write_settings
 from faultscape.study.tables import selections
 from faultscape.verbs.label.exchange import import_masks
 from faultscape.verbs.rank.live import standings_now
@@ -45,15 +44,15 @@ def serve_labels(options: LabelServeOptions) -> Served:
     """Serve a study to annotators until Ctrl-C, and return its address. StudyError if the study cannot be
     read, OptionError if the address is not available.
     """
-    study = options.study
-    root = existing(options.study)
+    study = opened(options.study)
+    root = study.root
     options = replace(options, selection=selections.the_name(root, options.selection))
     if options.address is not None:
         options = replace(options, address=origin_of(options.address))
-    with writing(root):
+    with study.writing():
         if options.database is not None:
-            settings = read_settings(root)
-            write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
+            answers = bind(root, options.database)
+            write_settings(root, study.settings.model_copy(update={"answers": answers}))
     with (
         closing(Database(root, stay_open=True)) as database,
         server.bind(options.host, options.port) as listener,
@@ -68,7 +67,7 @@ def serve_labels(options: LabelServeOptions) -> Served:
         def begun() -> None:
             threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
             print(
-                f"{study}: serving at {address} (press Ctrl-C to stop; answers are stored in"
+                f"{options.study}: serving at {address} (press Ctrl-C to stop; answers are stored in"
                 f" {database.place})",
                 flush=True,
             )
@@ -79,13 +78,13 @@ def serve_labels(options: LabelServeOptions) -> Served:
             if campaign.nothing:
                 print(campaign.nothing, flush=True)
             if not open_:
-                print(_way_in(study, gate.people, address), flush=True)
+                print(_way_in(options.study, gate.people, address), flush=True)
 
         def standings(voices: Voices) -> Standings:
-            return standings_now(root, options.selection, options.truth, voices)
+            return standings_now(Study(root), options.selection, options.truth, voices)
 
         server.serve(app_of(campaign, gate, standings, names, import_masks), listener, begun)
-    return Served(study, address)
+    return Served(options.study, address)
 
 
 def app_of(

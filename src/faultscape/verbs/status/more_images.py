@@ -11,9 +11,9 @@ from faultscape.errors import counted
 from faultscape.nouns import KEPT_OUT, Slots
 from faultscape.reading.study import Study
 from faultscape.standings import ENOUGH, FEW
-from faultscape.study.tables import selections
 from faultscape.study.tables.pool import read_pool
 from faultscape.terminal_lines import option_words
+from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import says_how_sure
 from faultscape.verbs.select import artefact as selection
 
@@ -75,7 +75,5 @@ def _says_more(study: Study, name: str) -> bool:
 
 def _used(study: Study, name: str) -> int | None:
     """Return how many labelled images the standings of a selection rest on, or None if there are none."""
-    held = study.document(selections.path(study.root, name, "json", stem="standings"))
-    labels = held.get("labels") if held is not None else None
-    used = labels.get("used") if isinstance(labels, dict) else None
-    return used if isinstance(used, int) else None
+    held = STANDINGS.table(study, name)
+    return None if held is None else held.labels.get("used")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 
-from faultscape.errors import RankingError
 from faultscape.reading.label_counts import labelled_number
 from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.standings import Standings
-from faultscape.study.tables import selections
 from faultscape.verbs.graph import Node, node
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.plan.artefact import PLAN
@@ -49,15 +46,11 @@ def _standings(study: Study) -> dict[str, Standings]:
     """Return {selection: its standings} in the order in which they speak; what is damaged or replaced is left
     out.
     """
-    out: dict[str, Standings] = {}
-    for name in selection.in_order(study):
-        document = study.document(selections.path(study.root, name, "json", stem="standings"))
-        if document is not None and not selection.is_replaced(study, name):
-            from faultscape.ranking.duel_standings import from_json
-
-            with suppress(RankingError):
-                out[name] = from_json(document)
-    return out
+    return {
+        name: found
+        for name in selection.in_order(study)
+        if not selection.is_replaced(study, name) and (found := STANDINGS.table(study, name)) is not None
+    }
 
 
 def _needs(study: Study) -> dict[tuple[str, str], PairNeed]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from faultscape.reading.fill import CHANGES_NOTHING, fill, to_json
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, to_json
 from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
 from faultscape.study.tables import label_maps
@@ -107,9 +107,7 @@ def fill_labels(
             for digest, folder in folders.items()
         ]
 
-    fill(
-        root, task, todo, kind, enter,
-        parts=parts, title=title, items=sum(len(job.images) for job in todo), engine=engine, workers=workers,
-    )  # fmt: skip
+    work = Work(title, task, kind, enter, parts)
+    fill(root, work, todo, Engine(engine, workers), items=sum(len(job.images) for job in todo))
     if todo:
         study.reread()

@@ -20,7 +20,6 @@ from faultscape.nouns import Pairs
 from faultscape.reading.answers import read_predictions
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
-from faultscape.study.settings import Settings
 from faultscape.verbs.view.columns import Columns
 
 CONCORDANCE = "miou"
@@ -114,18 +113,16 @@ class Answers:
         return self.labels[model] == class_
 
 
-def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
+def between(study: Study, columns: Columns) -> MapCounts | Answers:
     """Return agreement between models: complete for classifiers, empty for label maps until `read_counts`
     fills it.
     """
-    models = tuple(settings.models)
-    if not settings.classifies:
-        return MapCounts(models, len(settings.class_list), len(columns))
+    models = study.models
+    if not study.classifies:
+        return MapCounts(models, len(study.classes), len(columns))
     try:
-        return Answers(
-            models,
-            read_predictions(Study(columns.root), models, columns.ids.combine_chunks(), top=False).labels,
-        )
+        said = read_predictions(study, models, columns.ids.combine_chunks(), top=False)
+        return Answers(models, said.labels)
     except FaultscapeError:
         # answers for other classes, until `predict` remakes them: the images can still be browsed
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))

@@ -17,13 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultscape.errors import StudyError
-from faultscape.reading import evidence
-from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.tags import Tags
-from faultscape.study.parts import read_manifest
-from faultscape.study.settings import Settings
-from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.corpus import Image, duplicates_column, images_of, read_columns
+from faultscape.reading.study import Study
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, duplicates_column, images_of
 
 _MOST_TAGS = 200
 
@@ -101,13 +97,14 @@ class Columns:
         return pc.call_function("is_in", [self.ids], pc.SetLookupOptions(value_set=wanted)).to_numpy()
 
 
-def read_all(root: Path, settings: Settings) -> Columns:
+def read_all(study: Study) -> Columns:
     """Return what is known about every image of a study now; StudyError if it has none, or one of its files
     is damaged.
     """
+    root = study.root
     if not (root / "corpus.parquet").exists():
         raise StudyError(f"{root} has no images; run `faultscape collect {root} IMAGES` first")
-    table = read_columns(root)
+    table = study.corpus.whole
     grouped = duplicates_column(table.column_names) != "group"  # else near-duplicates of earlier versions
     words = {
         name: _words(table[name]) for name in ("set", "role", "condition", *(["group"] if grouped else []))
@@ -115,41 +112,38 @@ def read_all(root: Path, settings: Settings) -> Columns:
     none = Words(np.zeros(len(table), np.int32), ("",))
     numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
     bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers, alike=_alike(table))
-    discards = Answers(root).discarded()
+    discards = study.discarded
     places = np.flatnonzero(bare_.among(discards)) if discards else np.zeros(0, np.int64)
     reasons = {place: discards[id_] for place, id_ in zip(places.tolist(), bare_.ids_at(places), strict=True)}
     return replace(
         bare_,
-        labelled={truth: bare_.among(_labelled(root, settings, truth)) for truth in evidence.truths(root)},
+        labelled={truth: bare_.among(_labelled(study, truth)) for truth in study.truths},
         reasons=reasons,
-        chosen={
-            name: bare_.among(evidence.current(root, name, discards).images)
-            for name in selections.names(root)
-        },
-        tags={tag: bare_.among(ids) for tag, ids in read_tags(root).items()},
+        chosen={name: bare_.among(made.now.images) for name, made in study.selections.items()},
+        tags={tag: bare_.among(ids) for tag, ids in _tags(study).items()},
     )
 
 
-def read_tags(root: Path) -> dict[str, list[str]]:
+def _tags(study: Study) -> dict[str, list[str]]:
     """Return {tag: ids of images} of the tags that people gave, in alphabetical order; if there are more than
     200, those with the most images.
     """
     found: dict[str, set[str]] = {}
-    for one in Tags(root).tags():
+    for one in study.tags:
         found.setdefault(one.tag, set()).add(one.image)
     most = sorted(found, key=lambda tag: (-len(found[tag]), tag))[:_MOST_TAGS]
     return {tag: sorted(found[tag]) for tag in sorted(most)}
 
 
-def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:
+def _labelled(study: Study, truth: str) -> set[str]:
     """Return the ids of images that have a label of a truth, or an answer."""
-    where = label_maps.truth(root, truth)
+    where = label_maps.truth(study.root, truth)
     out = {
         id_
-        for name, part in read_manifest(where).items()
+        for name, part in study.manifest(where).items()
         for id_ in label_maps.read_ids(where, int(name), part)
     }
-    return out | ({row[0] for row in Answers(root).answers(truth)} if settings.classifies else set())
+    return out | ({row[0] for row in study.answers.answers(truth)} if study.classifies else set())
 
 
 def _alike(table: pa.Table) -> np.ndarray:

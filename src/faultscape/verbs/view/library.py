@@ -64,13 +64,14 @@ class Opened:
         classifiers 1 if right and 0 if wrong); NaN without a label. OptionError if there are no labels, or
         they are not counted yet.
         """
-        truth = truth or evidence.find_truth(self.root, None) or next(iter(self.truths), "")
+        study = Study(self.root)
+        truth = truth or study.find_truth() or next(iter(self.truths), "")
         if not truth:
             raise OptionError("scores need labels: import some with `faultscape label import`")
         if truth not in self._scores:
             found = np.full((len(self.models), len(self.columns)), np.nan, np.float32)
             try:
-                images, values = evidence.scores(Study(self.root), self.models, truth, _DEFINITION)
+                images, values = evidence.scores(study, self.models, truth, _DEFINITION)
             except StudyError:
                 raise OptionError(
                     f"the models are not compared with the labels of {truth} yet; run `faultscape rank`"
@@ -84,7 +85,8 @@ class Library:
     """The study at ``root``, read on construction; StudyError if it cannot be read."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._lock = root, threading.Lock()
+        self._root = root
+        self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._looked = time.monotonic()
         self._other = False
@@ -93,7 +95,8 @@ class Library:
     def changed(self) -> bool:
         """Whether the study was written to since it was read."""
         if time.monotonic() - self._looked > _SECONDS:
-            self._looked, self._other = time.monotonic(), stamp_of(self._root) != self.now.stamp
+            self._looked = time.monotonic()
+            self._other = stamp_of(self._root) != self.now.stamp
         return self._other
 
     def read_again(self) -> None:
@@ -116,15 +119,15 @@ class Library:
 
     def _opened(self) -> Opened:
         stamp = stamp_of(self._root)
-        settings = read_settings(self._root)
-        columns = read_all(self._root, settings)
-        said = between(columns, settings)
+        study = Study(self._root)
+        columns = read_all(study)
+        said = between(study, columns)
         if isinstance(said, MapCounts):
             counts = read_counts(said, columns)
             next(counts, None)  # load the first shard now, so that the first page does not wait for it
             self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()
-        return Opened(self._root, settings, settings.class_list, columns, said, stamp)
+        return Opened(self._root, study.settings, study.classes, columns, said, stamp)
 
 
 def stamp_of(root: Path) -> Stamp:

@@ -114,7 +114,7 @@ def _compared(
     """Return (image, mIoU with the known label) of each training image that was drawn on, and the mIoU over
     all of them.
     """
-    images = study.corpus.by_id()
+    images = study.image_rows
     classes = study.classes
     places = narrow(table(classes))
     try:

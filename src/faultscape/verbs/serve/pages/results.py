@@ -22,7 +22,6 @@ from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError, closest
 from faultscape.reading.choices import Voices
-from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotator
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.serve.campaign import Campaign
@@ -122,10 +121,9 @@ class _Kept:
 
     def _state(self) -> object:
         """Return what results are made from; None if that cannot be said, so that they are computed again."""
-        root = self._campaign.root
         options = self._campaign.options
         try:
-            study = Study(root)
+            study = self._campaign.study()
             of_all = {"truth": options.truth, "arguments": {"all_labels": True}}
             made = STANDINGS.inputs(study, options.selection, of_all)
             return made, STANDINGS.options(study, options.selection)

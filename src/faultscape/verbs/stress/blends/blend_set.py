@@ -2,10 +2,12 @@
 are read.
 
 Conventions: void of the base stays void, but an object over it counts; objects are never put on the ego
-vehicle. A plan depends on the seed, the key of the base and the objects, not on names or order. The objects
-of a set are stored in STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A
-set has its own labels: semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 /
-255 in stress/SET/anomaly.
+vehicle, which a mask file gives (above 0 on it, any size), a class of the study, or a label id of the
+original truth; by default the layout of the data set does (Cityscapes' label ids). A plan depends on the
+seed, the key of the base and the objects, not on names or order. The objects of a set are stored in
+STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A set has its own labels:
+semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 / 255 in
+stress/SET/anomaly.
 Source: Blum et al. 2021, 3.1.
 """
 
@@ -13,40 +15,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from faultscape.arguments import place_text
+from faultscape.classes.class_lists import table
+from faultscape.corpus.layouts.layout import Frame, Layout
 from faultscape.corpus.stress.files import void_digest, write_void
 from faultscape.corpus.stress.recipes import PlanStep
-from faultscape.errors import OptionError, counted
+from faultscape.errors import ImageError, OptionError, StudyError, closest, counted
+from faultscape.formats.label_maps import read_map
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
 from faultscape.progress import progress
 from faultscape.reading.study import Study
-from faultscape.reporting.objects_page import objects_page
+from faultscape.reporting.contact_sheets import objects_page
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.study.folder import put
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.stress_sets import Held, StressSet
 from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
-from faultscape.verbs.stress.blends.base_labels import BaseLabels
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
 from faultscape.verbs.stress.options import FS_STATIC, blending_version
-from faultscape.verbs.stress.parents import Base, line_of, made_image, set_inputs
+from faultscape.verbs.stress.parents import Base, frames_of_set, line_of, made_image, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
 
 _FOG = 0.2  # probability of fog in a frame of fs-static; the authors' value is unknown
 
 
 @dataclass(frozen=True)
-class Frame:
+class BlendedFrame:
     """One image to make: its base, its set, its draw number, and its objects."""
 
     base: Image
@@ -149,7 +159,7 @@ def _set_names(options: StressBlendOptions, base: Base) -> dict[str, str]:
 
 def _frames(
     options: StressBlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]
-) -> list[Frame]:
+) -> list[BlendedFrame]:
     """Return the frames to make: each labelled base once, or the requested number, with bases reused for new
     draws.
     """
@@ -169,7 +179,7 @@ def _frames(
             objects_per_frame=options.blending.objects_per_frame,
         )
         return [
-            Frame(
+            BlendedFrame(
                 by_key[one.base],
                 names[one.split],
                 one.draw,
@@ -185,12 +195,13 @@ def _frames(
     ]
     count = options.frames or len(images)
     return [
-        Frame(images[k % len(images)], names[""], k // len(images), objects.cutouts) for k in range(count)
+        BlendedFrame(images[k % len(images)], names[""], k // len(images), objects.cutouts)
+        for k in range(count)
     ]
 
 
 def _planned(
-    study: Study, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
+    study: Study, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[BlendedFrame]
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
@@ -262,3 +273,89 @@ def _about(study: Study, options: StressBlendOptions, base: Base, objects: Objec
         parameters={**parameters, **of_depth},
         inputs=set_inputs(base, study.truth_key(truth), {**parameters, **of_depth}),
     )
+
+
+class BaseLabels:
+    """Reads the labels of a base under a truth: where an image is void, and where no object may go, as masks
+    (H, W) of its size; StudyError if no image has one.
+    """
+
+    def __init__(self, study: Study, base: Base, truth: str, ego: str | None) -> None:
+        self._study = study
+        self._folder = label_maps.truth(study.root, truth)
+        self._places = table(study.classes)
+        self.truth = truth
+        self._void = len(study.classes)
+        self._ego = ego
+        self._base = base
+        self.ego_seen = False  # whether any requested image shows it
+        self._names = study.classes.names
+        parts = study.manifest(self._folder)
+        held = {
+            number: set(label_maps.read_ids(self._folder, number, parts[part_name(number)]))
+            for number in {i.shard for i in base.images}
+            if part_name(number) in parts
+        }
+        self.images = tuple(image for image in base.images if image.id in held.get(image.shard, ()))
+        self.without = tuple(image.id for image in base.images if image.id not in held.get(image.shard, ()))
+        if not self.images:
+            raise StudyError(
+                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs "
+                "labels: import them with `faultscape label import`, or collect the set with --layout"
+            )
+        self._shard = lru_cache(maxsize=2)(
+            lambda number: label_maps.read_maps(self._folder, number, parts[part_name(number)])
+        )
+        if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
+            raise OptionError(
+                f"--ego {ego!r}: is not a mask file, a class of the study or a label "
+                f"number.{closest(ego, list(self._names))}"
+            )
+
+    def own(self, image: Image) -> np.ndarray:
+        """Return the label map (h, w) of an image in its original ids, at the image's size."""
+        return nearest(runs.decode(self._shard(image.shard)[image.id]), (image.width, image.height))
+
+    def places(self, image: Image) -> np.ndarray:
+        """Return the label map (H, W) as places of the study's classes."""
+        return self._places[self.own(image)]
+
+    def void(self, image: Image) -> np.ndarray:
+        """Return (H, W), where an image has no class."""
+        return self.places(image) == self._void
+
+    def forbidden(self, image: Image) -> np.ndarray | None:
+        """Return (H, W), where no object may go; None without restrictions."""
+        if self._ego is None:
+            return self._of_layout(image)
+        if Path(self._ego).is_file():
+            mask = nearest(self._mask, (image.width, image.height)) > 0
+        elif self._ego in self._names:
+            mask = self.places(image) == self._names.index(self._ego)
+        else:
+            mask = self.own(image) == int(self._ego)
+        self.ego_seen |= bool(mask.any())
+        return mask
+
+    def _of_layout(self, image: Image) -> np.ndarray | None:
+        """Return where the ego vehicle is, by the data set's own labels."""
+        layout, frames = self._frames
+        if (
+            layout is None
+            or layout.read_ego is None
+            or (frame := frames.get(image.id)) is None
+            or not frame.truth
+        ):
+            return None
+        return nearest(layout.read_ego(frame).astype(np.uint8), (image.width, image.height)) > 0
+
+    @cached_property
+    def _frames(self) -> tuple[Layout | None, dict[str, Frame]]:
+        return frames_of_set(self._study, self._base)
+
+    @cached_property
+    def _mask(self) -> np.ndarray:
+        try:
+            return read_map(str(self._ego))
+        except ImageError as error:
+            raise OptionError(f"--ego {error}") from None

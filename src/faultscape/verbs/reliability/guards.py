@@ -31,7 +31,7 @@ from faultscape.metrics.scores.grouped_counts import (
     of_anomaly,
 )
 from faultscape.metrics.scores.rank_slopes import rank_images
-from faultscape.reading.fill import CHANGES_NOTHING, fill, task
+from faultscape.reading.fill import CHANGES_NOTHING, Engine, Work, fill, task
 from faultscape.reading.image_truths import Judge, made_from
 from faultscape.reading.study import Study
 from faultscape.reporting.measure.document import number
@@ -115,19 +115,15 @@ def fill_cheat(labelled: LabelledStudy, conditions: Sequence[Condition], options
             write_manifest(guards_folder(root, name), read_manifest(guards_folder(root, name)) | new)
         return []
 
-    fill(
-        root,
-        "faultscape.verbs.reliability.checks.guards:count_cheat",
-        jobs,
+    work = Work(
+        "guard",
+        "faultscape.verbs.reliability.guards:count_cheat",
         CheatPart,
         enter,
-        parts=lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
-        title="guard",
-        items=sum(len(job.images) for job in jobs),
-        engine=options.engine,
-        workers=options.workers,
-        begin_here=True,
+        lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
     )
+    engine = Engine(options.engine, options.workers, begin_here=True)
+    fill(root, work, jobs, engine, items=sum(len(job.images) for job in jobs))
     if jobs:
         study.reread()
 
