@@ -111,6 +111,20 @@ def test_a_selection_counts_without_images_and_models_that_left(study: fs.Study)
     assert study.selection("main").now.models == study.selection("main").slots.models
 
 
+def test_labels_of_images_that_left_change_a_truth_and_images_without_a_label_do_not(
+    study: fs.Study, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    labelled, other = corpus.ids[0], corpus.ids[3]
+    made.write(tmp_path / "few" / f"{labelled}.png", corpus.truths[0])
+    fs.label.import_(study.root, str(tmp_path / "few"), truth="few")
+    before = study.reread().truth_key("few")
+    fs.collect(str(study.root), remove=[other])
+    assert (study.reread().labels_gone("few"), study.truth_key("few")) == ({}, before)
+    fs.collect(str(study.root), remove=[labelled])
+    assert [*study.reread().labels_gone("few").values()] == [[labelled]]
+    assert study.truth_key("few") != before
+
+
 def test_images_of_made_sets_are_in_no_group_and_enter_no_number_of_the_study(
     study: fs.Study, corpus: made.Corpus
 ) -> None:
