@@ -133,6 +133,11 @@ predict {collected} j=nothing/ -> no label maps found; expected files ending in 
 predict {collected} q={m0} Q={m0} -> model 'Q' and model 'q' differ only in upper and lower case
 predict {predicted} MODEL-0={m0} -> model 'MODEL-0' and model 'model-0' differ only
 predict {predicted} --rename model-1=MODEL-0 -> model 'MODEL-0' and model 'model-0' differ only
+predict {labelled} labels={m0} -> 'labels' is already the name of a truth
+predict {twice} ann={m0} -> 'ann' is already the name of a truth
+run {labelled} --classes nope -> classes 'nope' is neither a file nor a built-in class list
+run {labelled} --size abc -> size 'abc' is invalid
+run {labelled} --task classification -> classification
 predict {answers} labels={table} -> 'labels' is already the name of a truth (a set of labels); give the model another, for example labels-model
 predict {answers} x=semicolons.csv -> its columns seem to be separated by semicolons; save it with commas, and decimal points in numbers
 predict {answers} x=two-columns.csv -> its columns seem to be separated by semicolons
