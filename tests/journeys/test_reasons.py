@@ -102,9 +102,9 @@ def _make_answers(folder: Path) -> made_answers.Answers:
 
 def done(kind: str, at: Path) -> Done:
     if kind == "maps":
-        study, corpus = copied("all of maps", _make_maps, at / STUDY)
+        study, corpus = copied("done, of maps", _make_maps, at / STUDY)
         return Done(study, corpus, at)
-    it = made_answers.moved("all of answers", _make_answers, at / "answers")
+    it = made_answers.moved("done, of answers", _make_answers, at / "answers")
     return Done(it.study, it, at)
 
 
