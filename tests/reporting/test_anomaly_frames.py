@@ -22,7 +22,7 @@ from faultscape.reporting.anomaly_frames import (
     prediction_picture,
     score_picture,
 )
-from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.pictures import Room
 
 ONE = Classes(("sky", "road"), (0, 1), ((0, 0, 255), (90, 90, 90)))
 CARD = FrameCard("set", "m", "msp", "a", "worst", 0.1, 0.02)

@@ -18,6 +18,7 @@ import faultscape as fs
 import made
 from faultscape.nouns import Classes
 from faultscape.reporting.measure import region_pictures
+from faultscape.reporting.pictures import flat_uri
 from faultscape.verbs.measure import pictures as measure_pictures
 from faultscape.verbs.measure.pictures import worst_images
 from made_document import Page
@@ -52,7 +53,7 @@ def test_a_picture_has_marked_regions_strong_and_others_pale() -> None:
     assert drawn.shape == (8, 16, 3)
     assert drawn[4, 12].tolist() == [250, 0, 0]
     assert drawn[4, 2].min() > 150
-    with Image.open(io.BytesIO(base64.b64decode(region_pictures.uri(drawn).split(",")[1]))) as back:
+    with Image.open(io.BytesIO(base64.b64decode(flat_uri(drawn).split(",")[1]))) as back:
         assert np.array_equal(np.asarray(back.convert("RGB")), drawn)
 
 

@@ -13,8 +13,8 @@ from PIL import Image
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import paint
 from faultscape.nouns import Classes, Slot
-from faultscape.reporting import charts
-from faultscape.reporting.competition import gallery, outcomes
+from faultscape.reporting import charts, pictures
+from faultscape.reporting.competition import outcomes
 from faultscape.reporting.view import axis
 from refusals import refused
 
@@ -108,14 +108,14 @@ def test_titles_of_marks_are_escaped() -> None:
 
 def test_a_map_travels_in_the_colours_of_its_classes() -> None:
     label_map = np.repeat(np.repeat(np.array([[0, 1, 2, 65535]], np.uint16), 4, 0), 4, 1)
-    uri = gallery.map_uri(label_map, CLASSES, (8, 2))
+    uri = pictures.map_uri(label_map, CLASSES, (8, 2))
     back = np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))).convert("RGB"))
     assert back.shape == (2, 8, 3)
     assert back[0, [0, 2, 4, 6]].tolist() == [[10, 20, 30], [200, 100, 0], list(paint.VOID), list(paint.VOID)]
     many = Classes(
         tuple(map(str, range(300))), tuple(range(300)), tuple((k % 256, k // 256, 9) for k in range(300))
     )
-    uri = gallery.map_uri(np.full((4, 4), 299, np.uint16), many, (2, 2))
+    uri = pictures.map_uri(np.full((4, 4), 299, np.uint16), many, (2, 2))
     assert np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))))[0, 0].tolist() == [
         43,
         1,
@@ -124,7 +124,7 @@ def test_a_map_travels_in_the_colours_of_its_classes() -> None:
 
 
 def test_a_room_that_is_full_takes_no_more_and_counts() -> None:
-    room = gallery.Room(10)
+    room = pictures.Room(10)
     assert (room.take("123456"), room.take("123456"), room.take("1234"), room.left_out) == (
         "123456",
         "",

@@ -22,8 +22,7 @@ from faultscape.maps.paint import colour
 from faultscape.maps.resize import nearest
 from faultscape.metrics.scores.grouped_counts import FALSE, FOUND, NO_GROUP, OBJECTS, group_pixels
 from faultscape.nouns import Classes
-from faultscape.reporting.competition.gallery import Room, fit, photo_uri
-from faultscape.reporting.measure.region_pictures import uri
+from faultscape.reporting.pictures import Room, fit, flat_uri, photo_uri
 
 LONGEST = 360  # pixels of an image's longer side
 MOST_RINGS = 12
@@ -151,12 +150,14 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
         pictures.append(
             FramePicture("image, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True)
         )
-    pictures.append(FramePicture("labels", uri(label_picture(nearest(frame.anomaly, size)))))
+    pictures.append(FramePicture("labels", flat_uri(label_picture(nearest(frame.anomaly, size)))))
     if frame.prediction is not None and frame.classes is not None:
         drawn = prediction_picture(frame.prediction, frame.semantic, frame.anomaly, frame.classes, size)
-        pictures.append(FramePicture("prediction", uri(_outlined(drawn, outline, casing=False))))
+        pictures.append(FramePicture("prediction", flat_uri(_outlined(drawn, outline, casing=False))))
     pictures.append(
-        FramePicture("score", uri(_outlined(score_picture(shares, size), outline, casing=False)), ringed=True)
+        FramePicture(
+            "score", flat_uri(_outlined(score_picture(shares, size), outline, casing=False)), ringed=True
+        )
     )
     return replace(
         card,

@@ -140,18 +140,6 @@ def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: C
     return Overlay(codes, np.array([CLEAR, FIRST, SECOND, NEITHER], np.uint8))
 
 
-def colour_words(classes: Classes) -> dict[str, str]:
-    """Return {class: its CSS colour}.
-
-    >>> colour_words(Classes(("sky",), (0,), ((9, 8, 7),)))
-    {'sky': '#090807'}
-    """
-    return {
-        name: "#{:02x}{:02x}{:02x}".format(*colour)
-        for name, colour in zip(classes.names, classes.colours, strict=False)
-    }
-
-
 def png(overlay: Overlay) -> bytes:
     """Return an overlay as PNG, with a palette if its colours fit into one."""
     height, width = overlay.codes.shape

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, features
 
-from faultscape.reporting.competition.gallery import fit
+from faultscape.reporting.pictures import fit
 
 BYTES_KEPT = 128 << 20
 AT_ONCE = 2

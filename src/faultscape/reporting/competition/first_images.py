@@ -1,6 +1,6 @@
 """The images at the top of a report: where the leader fails, the image that speaks most for it, and the
 largest disagreement. Each is shown beside its truth, the leader's map and those of the models that it is
-about; each picture leads to its own in the gallery's viewer.
+about; each one leads to its own in the gallery's viewer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from faultscape.reporting.verdict import Verdict
 
 
 class Shown(NamedTuple):
-    """One picture: what it is, its address as data, and its ``target`` in the gallery."""
+    """The image itself or a map of it: its name, its address as data, and its ``target`` in the gallery."""
 
     name: str
     source: str
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
 
 
 class First(NamedTuple):
-    """One image: what it shows, and its pictures."""
+    """An image of the first screen: what it shows, and itself and its maps."""
 
     image: str
     title: str

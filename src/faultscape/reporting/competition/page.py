@@ -29,6 +29,7 @@ from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.first_images import First, first_images
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.model_sections import ModelSections
+from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
@@ -311,7 +312,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
         "constraint_names": CONSTRAINTS,
         "group_place": {g: k for k, g in enumerate(groups)},
         "groups": groups,
-        "colours": _colours(facts.classes),
+        "colours": [*colour_words(facts.classes).items()],
     }
 
 
@@ -358,7 +359,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
         if facts.classifies
         else _bands(facts, facts.bands)
         | {
-            "colours": _colours(facts.classes),
+            "colours": [*colour_words(facts.classes).items()],
             "card_place": {card.image: k for k, card in enumerate(facts.cards)},
         }
     )
@@ -426,12 +427,6 @@ def _line_of_bands(facts: Facts, edges: Sequence[float]) -> str:
     words = [] if facts.selection == MAIN else ["--selection", facts.selection]
     words += [word for edge in edges for word in ("--bands", f"{edge:g}")]
     return shlex.join(["faultscape", "report", facts.study, *words])
-
-
-def _colours(classes: Classes) -> list[tuple[str, str]]:
-    return [
-        (n, "#{:02x}{:02x}{:02x}".format(*c)) for n, c in zip(classes.names, classes.colours, strict=True)
-    ]
 
 
 def _band_names(bands: tuple[float, ...]) -> list[str]:

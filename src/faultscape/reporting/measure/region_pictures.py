@@ -9,13 +9,10 @@ Source: Zhang et al. 2021, eq. 3, 8 and Figs. 2, 7.
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
 
 from faultscape.maps import regions
 from faultscape.maps.paint import borders, colour
@@ -184,17 +181,3 @@ def _there(of: Regions) -> np.ndarray:
     return (np.bincount(of.numbers[of.numbers >= 0].astype(np.int64), minlength=len(of.label)) > 0) & (
         of.label >= 0
     )
-
-
-def uri(rgb: np.ndarray) -> str:
-    """Return a drawing of flat colours as a PNG data URI, at most 256 colours."""
-    out = io.BytesIO()
-    flat = rgb.reshape(-1, 3).astype(np.int32)
-    codes, places = np.unique(flat[:, 0] << 16 | flat[:, 1] << 8 | flat[:, 2], return_inverse=True)
-    if len(codes) <= 256:
-        image = Image.frombytes("P", (rgb.shape[1], rgb.shape[0]), places.astype(np.uint8).tobytes())
-        image.putpalette(np.stack([codes >> 16, codes >> 8 & 255, codes & 255], 1).astype(np.uint8).tobytes())
-    else:
-        image = Image.fromarray(np.ascontiguousarray(rgb))
-    image.save(out, format="PNG", compress_level=9, optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"

@@ -29,11 +29,11 @@ from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.scores.histogram import SIZE, places_of
 from faultscape.metrics.scores.rank_slopes import shares_above
 from faultscape.reporting.anomaly_frames import Frame, FrameCard, choose_frames, draw_frame, fit_cards
-from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure import page as measure_page
 from faultscape.reporting.measure import region_pictures
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.tables import MAPS
+from faultscape.reporting.pictures import Room, colour_words, fit, flat_uri, photo_uri
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.scores import model_scores as scores
@@ -93,7 +93,7 @@ def page(
         for data in sets
     ]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
-    colours = {data.name: _colours(data) for data in sets if data.with_classes}
+    colours = {data.name: [*colour_words(data.classes).items()] for data in sets if data.with_classes}
     return measure_page.page(
         document,
         measure_page.Facts(
@@ -171,7 +171,7 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
         size = fit(truth.shape[1], truth.shape[0], LONGEST)
         classes = data.classes if data.with_classes else None
         pictures = [
-            region_pictures.uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
+            flat_uri(region_pictures.picture(side.places, side.numbers, of, classes, size))
             for side, of in zip((true, seen), marked, strict=True)
         ]
         bars = {
@@ -194,13 +194,6 @@ def drawer(data: DataSet, found: MeasuredSet, definitions: Definitions, options:
         )
 
     return draw
-
-
-def _colours(data: DataSet) -> list[tuple[str, str]]:
-    return [
-        (name, "#{:02x}{:02x}{:02x}".format(*c))
-        for name, c in zip(data.classes.names, data.classes.colours, strict=True)
-    ]
 
 
 def _bars(metric: str) -> list[str]:

@@ -39,7 +39,7 @@ from faultscape.reporting.anomaly_frames import (
     draw_frame,
     fit_cards,
 )
-from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.pictures import Room, colour_words
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.page import Facts
 from faultscape.reporting.reliability.tables import main_scorer
@@ -191,10 +191,7 @@ class Frames:
         classes = self._study.classes
         if len(classes) > _MANY_CLASSES:
             return []
-        return [
-            (name, "#{:02x}{:02x}{:02x}".format(*c))
-            for name, c in zip(classes.names, classes.colours, strict=True)
-        ]
+        return [*colour_words(classes).items()]
 
 
 def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:

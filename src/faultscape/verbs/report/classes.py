@@ -23,8 +23,8 @@ from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.study import Study
 from faultscape.reporting.competition import class_cards, references
 from faultscape.reporting.competition.class_cards import ClassCard
-from faultscape.reporting.competition.gallery import ROOM, Room, fit, photo_uri
 from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
+from faultscape.reporting.pictures import ROOM, Room, fit, photo_uri
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.report.maps import pictured
 from faultscape.verbs.report.sections import sections_of_classifiers

@@ -25,9 +25,10 @@ from faultscape.reading.study import Study
 from faultscape.reporting.competition import constraint_pictures, constraints, gallery, outcomes, references
 from faultscape.reporting.competition.constraint_pictures import PairPictures, Picked
 from faultscape.reporting.competition.constraints import Drawn
-from faultscape.reporting.competition.gallery import Card, Room, fit, map_uri, photo_uri
+from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
 from faultscape.reporting.competition.references import EACH
+from faultscape.reporting.pictures import Room, fit, map_uri, photo_uri
 from faultscape.selection.definitions import may_duel
 from faultscape.selection.quartiles import from_json
 from faultscape.study.tables import label_maps
@@ -52,7 +53,7 @@ def duel_facts(study: Study, drawn: Slots, common: Facts, options: ReportOptions
     by_id = {image.id: image for image in images}
     sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
     cards = gallery.cards(slots.duels, of_slots, which, _by_model(common), sizes)
-    room = gallery.Room()
+    room = Room()
 
     def chosen_for(name: str) -> list[tuple[str, str]]:
         rows = sorted((r for r in slots.duels if r.class_ == name), key=lambda r: (r.concordance, r.step))
@@ -91,7 +92,7 @@ def draw_facts(study: Study, common: Facts, options: ReportOptions) -> DrawFacts
     for id_ in shown:
         width, height = (by_id[id_].width, by_id[id_].height) if id_ in by_id else (4, 3)
         cards.append(gallery.Card(id_, width, height, [], by_model.get(id_, {}), id_ in by_model))
-    room = gallery.Room()
+    room = Room()
     _pictures(study, slots.models, cards, by_id, common.truth, options.thumbnail, room)
     more: dict[str, Any] = {"pictures_left_out": room.left_out}
     more["sections"] = sections_of_maps(study, common, by_id)

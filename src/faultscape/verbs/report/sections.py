@@ -23,9 +23,9 @@ from faultscape.reading.evidence import true_classes
 from faultscape.reading.maps import ShardMaps
 from faultscape.reading.study import Study
 from faultscape.reporting.competition import model_sections
-from faultscape.reporting.competition.gallery import Room, fit, map_uri, photo_uri
 from faultscape.reporting.competition.model_sections import LEAST, Box, CardNumber, ModelSections, Shot, Tally
 from faultscape.reporting.competition.page import CALLED, Facts
+from faultscape.reporting.pictures import Room, fit, map_uri, photo_uri
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.tables import views_of
 from faultscape.selection.definitions import draws_evenly

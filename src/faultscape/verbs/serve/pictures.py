@@ -21,7 +21,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
-from faultscape.reporting.competition.gallery import fit
+from faultscape.reporting.pictures import fit
 from faultscape.study.parts import Part, read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps

@@ -18,7 +18,7 @@ from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reading.sets import refuse_unfinished
 from faultscape.reading.study import Study, opened
-from faultscape.reporting.stress_page import Cell, Row, stress_page
+from faultscape.reporting.contact_sheets import Cell, Row, stress_page
 from faultscape.stressors.anomaly_labels import ANOMALY
 from faultscape.stressors.catalogue import CORRUPTIONS
 from faultscape.study.folder import put

@@ -16,7 +16,7 @@ from faultscape.classes.class_lists import narrow, table
 from faultscape.errors import OptionError, closest
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
-from faultscape.reporting.competition.gallery import fit
+from faultscape.reporting.pictures import fit
 from faultscape.study.parts import Part, read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError
+from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.verbs.view import facts
 from faultscape.verbs.view.between import MapCounts
@@ -23,7 +24,7 @@ from faultscape.verbs.view.filters import PAIR, ImageQuery, check, find, read_qu
 from faultscape.verbs.view.layers import draw, overlay_key, read_layer, truth_for
 from faultscape.verbs.view.library import Library, Opened
 from faultscape.web.app import NotFoundError, page, send_picture
-from faultscape.web.overlays import colour_words, png
+from faultscape.web.overlays import png
 from faultscape.web.photos import SIZES, Pictures, shrink
 
 _LARGE = SIZES[-1]

@@ -23,6 +23,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import OptionError
 from faultscape.reading.second_round import is_by
+from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
 from faultscape.study.parts import read_manifest
@@ -34,7 +35,6 @@ from faultscape.verbs.serve.pages import work
 from faultscape.verbs.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
-from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 

@@ -16,6 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import OptionError
+from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import Annotator
 from faultscape.study.answers.tags import Tag, Tags, region_within
 from faultscape.study.tables import label_maps
@@ -26,7 +27,6 @@ from faultscape.verbs.serve.pages import work
 from faultscape.verbs.serve.pictures import MAP_WAYS, send_map
 from faultscape.web.app import NotFoundError, page
 from faultscape.web.bodies import form_body
-from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 

@@ -16,6 +16,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
+from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.tables import label_maps
 from faultscape.verbs.serve.agenda import Given
@@ -26,7 +27,6 @@ from faultscape.verbs.serve.gate import Gate
 from faultscape.verbs.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.web.app import NotFoundError, json_answer, page, send_picture
 from faultscape.web.bodies import json_body
-from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
 _MOST_AHEAD = 10

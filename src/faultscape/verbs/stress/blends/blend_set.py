@@ -32,7 +32,7 @@ from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.progress import progress
 from faultscape.reading.study import Study
-from faultscape.reporting.objects_page import objects_page
+from faultscape.reporting.contact_sheets import objects_page
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames

@@ -1,24 +1,26 @@
-"""The contact sheet of made sets: the same few images under each condition, and blended objects with their
-labels.
+"""Contact sheets: made sets, the same few images under each condition and blended objects with their labels;
+and the cut-outs to blend, each of which can be switched off.
 
 Conventions: one self-contained HTML file with small images. Anomaly labels are drawn on their own: 0
-blue-grey, 1 orange, 255 black, colours that colour-blind people can distinguish.
+blue-grey, 1 orange, 255 black, colours that colour-blind people can distinguish. Objects are sorted by class
+and digest; the browser holds what is switched off until a button saves switched-off.csv.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from PIL import Image as Pillow
 
+from faultscape.reporting.anomaly_frames import label_picture
+from faultscape.reporting.pictures import data_uri
 from faultscape.reporting.template import template
+from faultscape.stressors.objects.cutout import Cutout
 
 _WIDEST = 300  # pixels of a thumbnail's longer side
-_COLOURS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # of anomaly labels
+_LONGEST = 160  # of an object's
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +64,34 @@ def stress_page(study: str, rows: Sequence[Row]) -> str:
 def _photo(image: np.ndarray) -> str:
     small = Pillow.fromarray(image)
     small.thumbnail((_WIDEST, _WIDEST), Pillow.Resampling.BOX)  # averaging preserves the look of noise
-    return _uri(small, "WEBP", quality=82)
+    return data_uri(small, "WEBP", quality=82)
 
 
 def _labels(labels: np.ndarray) -> str:
-    painted = np.zeros((*labels.shape, 3), np.uint8)
-    for value, colour in _COLOURS:
-        painted[labels == value] = colour
-    small = Pillow.fromarray(painted)
+    small = Pillow.fromarray(label_picture(labels))
     small.thumbnail((_WIDEST, _WIDEST), Pillow.Resampling.NEAREST)
-    return _uri(small, "PNG", optimize=True)
+    return data_uri(small, "PNG", optimize=True)
 
 
-def _uri(image: Pillow.Image, form: str, **options: object) -> str:
-    out = io.BytesIO()
-    image.save(out, format=form, **options)  # type: ignore[arg-type]
-    return f"data:image/{form.lower()};base64,{base64.b64encode(out.getvalue()).decode()}"
+def objects_page(study: str, cutouts: Sequence[Cutout]) -> str:
+    """Return the HTML of the contact sheet of some cut-outs."""
+    ordered = sorted(cutouts, key=lambda cutout: (cutout.use, cutout.class_, cutout.digest))
+    cards = [
+        {
+            "digest": one.digest,
+            "name": one.name,
+            "class": one.class_,
+            "use": one.use,
+            "size": f"{one.alpha.shape[1]} × {one.alpha.shape[0]}",
+            "uri": _object(one),
+        }
+        for one in ordered
+    ]
+    return template("review/objects.html.jinja").render(study=study, cards=cards)
+
+
+def _object(one: Cutout) -> str:
+    """Return a thumbnail of a cut-out, keeping its transparency."""
+    image = Pillow.fromarray(np.dstack([one.pixels, one.alpha]))
+    image.thumbnail((_LONGEST, _LONGEST))
+    return data_uri(image, "PNG", optimize=True)
