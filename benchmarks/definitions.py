@@ -23,8 +23,8 @@ from faultscape.metrics import boundary, pixel, skeletons
 from faultscape.metrics.image_statistics import confusion
 from faultscape.metrics.overlaps import over_under, partition, recall_by_size, region_counts, regions
 from faultscape.metrics.overlaps.components import component_counts, component_metrics
+from faultscape.metrics.scores.curves import frame_bins, quantile_curve
 from faultscape.metrics.scores.detection import detection
-from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.region_overlap import aupro
 
 C = 11

@@ -310,7 +310,7 @@ def cost(backbone: str, device: str, turns: int) -> None:
     """
     import torch
 
-    from faultscape.prediction.sources.torch_pass import watched
+    from faultscape.prediction.sources.torch_network import watched
     from faultscape.uncertainty import description as d
     from faultscape.uncertainty.methods.embeddings import Embeddings
     from faultscape.uncertainty.methods.flow_density import FlowDensity

@@ -23,7 +23,7 @@ from torch import Tensor
 import faultscape as fs
 from faultscape.corpus.photos import read_photo
 from faultscape.maps.winners import enlarged
-from faultscape.prediction.doubt_methods.beside_network import built
+from faultscape.prediction.doubt_methods import built
 from faultscape.prediction.inference import Inference
 from faultscape.reading.image_truths import Judge, find_judged, with_labels
 from faultscape.reading.study import Study

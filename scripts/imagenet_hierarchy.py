@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.classes import hierarchy
-from faultscape.classes.wordnet_files import HYPERNYMS, noun_files, read_synset
+from faultscape.classes.hierarchy import HYPERNYMS, noun_files, read_synset
 
 OUTPUT = Path(__file__).parents[1] / "src" / "faultscape" / "classes" / "imagenet1k.json"
 SOURCE = "WordNet 3.0, Copyright 2006 by Princeton University; its licence is WORDNET-LICENCE.txt"

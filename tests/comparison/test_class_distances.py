@@ -13,7 +13,7 @@ from faultscape.classes.hierarchy import of_edges, places
 from faultscape.comparison import (
     abstract_classes,
     class_distances,
-    distance_files,
+    distance_definitions,
     expected_distance,
     pair_distances,
     read_distances,
@@ -86,7 +86,7 @@ def test_a_table_that_is_too_large_or_no_text_is_refused(
     (tmp_path / "d.csv").write_bytes(b"\xff\xfe")
     with refused(ClassesError, "cannot be read as a table of distances"):
         read_distances(tmp_path / "d.csv", ["a"])
-    monkeypatch.setattr(distance_files, "MAX_BYTES", 1)
+    monkeypatch.setattr(distance_definitions, "MAX_BYTES", 1)
     with refused(ClassesError, "has 2 bytes; at most 1 are read"):
         read_distances(tmp_path / "d.csv", ["a"])
 
@@ -189,12 +189,12 @@ def test_a_row_without_probability_has_no_expected_distance() -> None:
 
 
 def test_long_lists_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.comparison import expected_distances
+    from faultscape.comparison import semantic_distances
 
     rng = np.random.default_rng(1)
     given = [(rng.integers(0, 3, (20, 2)), rng.dirichlet(np.ones(2), 20)) for _ in range(2)]
     whole = expected_distance(given[0], given[1], D)
-    monkeypatch.setattr(expected_distances, "_CELLS", 12)
+    monkeypatch.setattr(semantic_distances, "_CELLS", 12)
     assert np.array_equal(whole, expected_distance(given[0], given[1], D))
 
 

@@ -15,8 +15,7 @@ import pytest
 
 import made_wordnet
 from faultscape.classes import hierarchy, imagenet, imagenet_classes
-from faultscape.classes.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places
-from faultscape.classes.wordnet_files import read_synset
+from faultscape.classes.hierarchy import chains, depths, of_edges, of_parents, of_wordnet, places, read_synset
 from faultscape.errors import ClassesError, CorpusError
 from refusals import refused
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made
-from faultscape.corpus import first_lines, id_lists
-from faultscape.corpus.named_ids import named_ids
+from faultscape.corpus import id_lists
+from faultscape.corpus.id_lists import named_ids
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
 from faultscape.prediction.sources import tables
@@ -121,15 +121,15 @@ CELLS = st.one_of(NAMES, st.sampled_from(["cat", "0.25", "7", "name", "path", "l
     CELLS,
 )
 def test_names_of_columns_are_never_an_image(head: list[str], ids: list[str], cell: str) -> None:
-    said = first_lines.what_is(head, ids)
+    said = id_lists.what_is(head, ids)
     assert said == ("columns" if {*head} & {*HEADS} else "unclear")
-    assert first_lines.what_is([*head, cell], ids) in ("columns", "unclear")
+    assert id_lists.what_is([*head, cell], ids) in ("columns", "unclear")
 
 
 @given(IDS, st.sampled_from(["{}", "img_{}", "night/{}", "{}.jpg", "n{}/x"]), st.lists(CELLS, max_size=3))
 def test_a_first_line_that_is_an_image_is_never_lost(numbers: list[int], form: str, cells: list[str]) -> None:
     ids = [form.format(k) for k in numbers]
-    said = first_lines.what_is([ids[0], *cells], ids[1:])
+    said = id_lists.what_is([ids[0], *cells], ids[1:])
     assert said == (
         "unclear"
         if {*cells} & {*HEADS} or [ids[0], *cells] == [*map(str, range(len(cells) + 1))]

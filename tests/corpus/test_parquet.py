@@ -12,7 +12,7 @@ import pytest
 import faultscape as fs
 import loopback
 import made
-from faultscape.corpus import parquet_rows, photos, row_reader
+from faultscape.corpus import parquet_rows, photos
 from faultscape.errors import CorpusError, ImageError
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
@@ -161,7 +161,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             taken.append(len(batch))
             yield batch
 
-    monkeypatch.setattr(row_reader, "passing", counted)
+    monkeypatch.setattr(photos, "passing", counted)
     return taken
 
 
@@ -170,7 +170,7 @@ def test_a_file_whose_rows_say_no_ids_is_read_once_in_corpus_order(tmp_path: Pat
         tmp_path / "many.parquet", {"image": [bytes([k % 251]) for k in range(1200)]}, row_group_size=1200
     )
     said: list[str] = []
-    rows = row_reader.Rows()
+    rows = photos.Rows()
     read = [
         rows.read(*parquet_rows.row_of(f.path) or ("", 0))
         for f in fs.corpus.find([path], stores=True, say=said.append)
@@ -196,12 +196,12 @@ def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_
         {"image": [bytes([k % 251]) * 100 for k in range(1000)]},
         row_group_size=400,
     )
-    rows, most = row_reader.Rows(), 0
+    rows, most = photos.Rows(), 0
     for k in range(1000):
         assert rows.read(path, k) == bytes([k % 251]) * 100
         most = max(most, sum(len(batch) for group in rows._groups.values() for batch in group._kept.values()))
     assert sum(taken) == 1000
-    assert most <= 3 * row_reader._BATCHES * row_reader._ROWS
+    assert most <= 3 * photos._BATCHES * photos._BUFFER
     taken.clear()
     for k in (901, 899, 905, 870):  # nearly in order
         rows.read(path, k)

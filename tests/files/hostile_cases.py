@@ -442,7 +442,7 @@ NETWORKS = (
         lambda folder: _network(
             [_node("GlobalAveragePool", ["five"], ["a"]), _node("Flatten", ["a"], ["out"])], folder
         ),
-        r"has shape \(5,\) per image",
+        r"returned float32 of shape \(5,\); expected labels",
     ),
     _of_network(
         "a label an image",
@@ -454,7 +454,7 @@ NETWORKS = (
             folder,
             output=_info("INT64"),
         ),
-        r"has shape \(\) per image",
+        r"returned int64 of shape \(\); expected labels",
     ),
     _of_network(
         "words",

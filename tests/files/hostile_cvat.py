@@ -145,7 +145,7 @@ XML = (
         "20,000 images",
         partial(_long, b'<image id="0" name="a" width="9" height="9"/>', 20_000),
         "has more than 10,000 images",
-        limit="cvat_xml.MOST_IMAGES",
+        limit="cvat_images.MOST_IMAGES",
     ),
     _of_xml(
         "a hundred thousand shapes",
@@ -156,7 +156,7 @@ XML = (
             head=b'<annotations><image id="0" name="a" width="9" height="9">',
         ),
         "has more than 50,000 shapes",
-        limit="cvat_xml.MOST_SHAPES",
+        limit="cvat_images.MOST_SHAPES",
     ),
     _of_xml(
         "shapes of 20 MB in all",
@@ -167,7 +167,7 @@ XML = (
             head=b'<annotations><image id="0" name="a" width="9" height="9">',
         ),
         "take more than 13,421,772 characters",
-        limit="cvat_xml.MOST_HELD",
+        limit="cvat_images.MOST_HELD",
     ),
     _of_xml(
         "600 MB",

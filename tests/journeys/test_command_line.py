@@ -25,8 +25,7 @@ from faultscape import progress
 from faultscape.cli import build, main, repeated
 from faultscape.command_line.commands import SHORT, command, read_docstring
 from faultscape.command_line.completion import completion_script
-from faultscape.command_line.examples import EXAMPLES
-from faultscape.command_line.help_page import help_text, verb_line
+from faultscape.command_line.help_page import EXAMPLES, help_text, verb_line
 from faultscape.command_line.output_options import NAMES, split
 from faultscape.command_line.result_json import field_names, json_value, result_json, result_kinds
 from faultscape.nouns import Scale

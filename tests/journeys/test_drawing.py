@@ -16,7 +16,7 @@ import made
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
-from faultscape.maps.votes import vote_entropy
+from faultscape.maps.counts import vote_entropy
 from faultscape.nouns import Draw
 from faultscape.reading.study import Study
 from faultscape.selection.draws import draw

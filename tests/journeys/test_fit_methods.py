@@ -358,15 +358,15 @@ def test_pictures_are_moved_one_at_a_time(predicted: Trained, monkeypatch: pytes
     """A gradient holds all that a network made of a picture: eight of them would take eight times the
     memory.
     """
-    from faultscape.prediction.doubt_methods import input_gradient
+    from faultscape.prediction import doubt_methods
 
-    moved, shown = input_gradient.moved, []
+    moved, shown = doubt_methods.moved, []
 
-    def noted(call, module, name, device, block, method):
+    def noted(network, block, method):
         shown.append(len(block))
-        return moved(call, module, name, device, block, method)
+        return moved(network, block, method)
 
-    monkeypatch.setattr(input_gradient, "moved", noted)
+    monkeypatch.setattr(doubt_methods, "moved", noted)
     fitted(predicted, "odin")
     fs.predict(predicted.study, {"plain": predicted.source}, scorer=["odin"], engine="local")
     assert set(shown) == {1}

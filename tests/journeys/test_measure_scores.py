@@ -18,7 +18,7 @@ from faultscape.cli import main
 from faultscape.errors import LabelMapError, MetricError
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.scores import read_scores
-from faultscape.metrics.scores.other_curves import trapezoid_precision
+from faultscape.metrics.scores.curves import trapezoid_precision
 from refusals import refused, refused_line
 
 SHAPE = (24, 32)

@@ -19,7 +19,7 @@ from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
 from faultscape.metrics.overlaps.components import component_counts, component_metrics
 from faultscape.metrics.scorers import rounded, scorer_named
-from faultscape.metrics.scores.other_curves import keras_areas, threshold_counts
+from faultscape.metrics.scores.curves import keras_areas, threshold_counts
 from faultscape.reporting.reliability.document import find_cell
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs

@@ -11,7 +11,7 @@ import pytest
 import faultscape as fs
 import made_answers
 from faultscape.labelling.answers import majority
-from faultscape.labelling.people.answer_weights import answer_weights
+from faultscape.labelling.people.estimated_accuracy import answer_weights
 from faultscape.reading import evidence
 from faultscape.reading.choices import Voices, shares
 from faultscape.reading.label_counts import questions

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faultscape.labelling.people.answer_weights import MOST, answer_weights
-from faultscape.labelling.people.estimated_accuracy import estimated_accuracy
+from faultscape.labelling.people.estimated_accuracy import MOST, answer_weights, estimated_accuracy
 
 
 def test_weights_are_the_log_odds_of_estimated_accuracy_within_bounds() -> None:

@@ -25,7 +25,7 @@ from faultscape.labelling.people.choices import (
     share_for,
     side_bias,
 )
-from faultscape.labelling.people.shares import share_of
+from faultscape.labelling.people.vote_columns import share_of
 from refusals import refused
 
 Columns = tuple[np.ndarray, ...]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import LabellingError, OptionError
-from faultscape.labelling.people.crowd_votes import DawidSkene, dawid_skene, majority_vote, one_coin
+from faultscape.labelling.people.estimated_accuracy import DawidSkene, dawid_skene, majority_vote, one_coin
 from refusals import refused
 
 # Dawid and Skene 1979, table 1: 45 patients, three ratings of the first anaesthetist and one of each of four

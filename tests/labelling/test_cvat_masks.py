@@ -19,7 +19,7 @@ from PIL import Image
 import faultscape as fs
 from faultscape.errors import LabellingError
 from faultscape.formats.label_tools import cvat_masks
-from faultscape.formats.label_tools.named_ids import distinct_colours
+from faultscape.formats.label_tools.named_masks import distinct_colours
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.nouns import Classes
 from refusals import refused

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import labelme
-from faultscape.formats import shapes as drawing
+from faultscape.formats import labelme as drawing
 from refusals import refused
 
 CLASSES = {"few": fs.classes.resolve("voc"), "many": fs.classes.resolve(400, background=0)}

@@ -14,7 +14,7 @@ from PIL import Image
 import faultscape as fs
 import made
 from faultscape.errors import CorpusError, LabellingError, OptionError
-from faultscape.formats.label_tools.named_ids import id_of
+from faultscape.formats.label_tools.named_masks import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
 from faultscape.study.tables import label_maps

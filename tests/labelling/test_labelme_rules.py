@@ -12,7 +12,6 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.formats import labelme
-from faultscape.formats.label_tools import labelme_rules
 
 
 @pytest.fixture
@@ -24,8 +23,8 @@ def good(tmp_path: Path) -> Path:
 
 
 def test_what_faultscape_writes_labelme_takes(good: Path) -> None:
-    assert labelme_rules.check(good) == []
-    assert labelme_rules.check(good.parent) == []
+    assert labelme.check(good) == []
+    assert labelme.check(good.parent) == []
 
 
 def shape(**more: Any) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def shape(**more: Any) -> dict[str, Any]:
 )
 def test_what_labelme_refuses_is_said_in_a_line(good: Path, change: dict[str, Any], says: str) -> None:
     good.write_text(json.dumps(json.loads(good.read_text()) | change))
-    (problem,) = labelme_rules.check(good)
+    (problem,) = labelme.check(good)
     assert problem.startswith(str(good))
     assert says in problem
     assert "\n" not in problem
@@ -77,7 +76,7 @@ def test_a_mask_that_does_not_fill_its_box_and_a_label_of_no_list(good: Path) ->
     document["shapes"][0]["points"] = [[0, 0], [9, 9]]
     good.write_text(json.dumps(document))
     (good.parent / "labels.txt").write_text("dog\n")
-    said = labelme_rules.check(good.parent)
+    said = labelme.check(good.parent)
     assert any("its mask is 6 x 1 pixels, its inclusive box 10 x 10" in problem for problem in said)
     assert sum("is not in labels.txt" in problem for problem in said) == len(document["shapes"])
 
@@ -85,7 +84,7 @@ def test_a_mask_that_does_not_fill_its_box_and_a_label_of_no_list(good: Path) ->
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 9000, b"\xff\xfe\x00", b"3"])
 def test_what_is_no_file_of_labelme_is_one_line(good: Path, data: bytes) -> None:
     good.write_bytes(data)
-    (problem,) = labelme_rules.check(good)
+    (problem,) = labelme.check(good)
     assert "\n" not in problem
 
 
@@ -93,4 +92,4 @@ def test_the_samples_of_labelme_are_taken(data: Path) -> None:
     folder = data / "formats" / "labelme"
     if not folder.is_dir():
         pytest.skip(f"no formats/labelme in {data}")
-    assert [p for p in labelme_rules.check(folder) if "labels.txt" not in p] == []
+    assert [p for p in labelme.check(folder) if "labels.txt" not in p] == []

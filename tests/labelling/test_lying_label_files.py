@@ -14,7 +14,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import CorpusError, LabellingError, OptionError
-from faultscape.formats.label_tools import coco_masks, labelme_rules
+from faultscape.formats.label_tools import coco_masks
+from faultscape.formats.labelme import check
 from faultscape.maps import runs
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
@@ -96,7 +97,7 @@ def test_a_mask_that_was_dragged_lies_where_labelme_puts_it(study: str, files: P
     assert fs.label.import_(study, str(files)).new == 1
     rows, columns = np.nonzero(road(study)[FIRST])
     assert (set(rows.tolist()), set(columns.tolist())) == ({4, 5, 6}, {10, 11, 12, 13, 14})
-    assert not [said for said in labelme_rules.check(files) if "its mask" in said]
+    assert not [said for said in check(files) if "its mask" in said]
 
 
 BOX_ONLY = r"annotations\[1\]: has only a box, no segmentation, .*; export its outline or mask"

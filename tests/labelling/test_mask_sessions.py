@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faultscape.errors import OptionError
-from faultscape.labelling.people.mask_sessions import share_images
+from faultscape.labelling.people.mask_consensus import share_images
 from refusals import refused
 
 IMAGES = st.sets(st.text(max_size=6), max_size=60)

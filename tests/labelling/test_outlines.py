@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 from faultscape.errors import LabellingError
-from faultscape.formats import coco, labelme, shapes
+from faultscape.formats import coco, labelme
 from faultscape.formats.label_tools import outlines as module
 from faultscape.formats.label_tools.outlines import differing, nested_outlines, outlines
 from refusals import refused
@@ -25,10 +25,10 @@ Polygons = list[tuple[int, list[tuple[float, float]]]]
 def by_pillow(polygons: Polygons, shape: tuple[int, int], nothing: int) -> np.ndarray:
     size = shape[::-1]
     drawn = [
-        shapes.checked({"shape_type": "polygon", "points": [[*p] for p in corners]}, value, size, "a")
+        labelme.checked({"shape_type": "polygon", "points": [[*p] for p in corners]}, value, size, "a")
         for value, corners in polygons
     ]
-    return shapes.painted(drawn, size, nothing)
+    return labelme.painted(drawn, size, nothing)
 
 
 def by_centres(polygons: Polygons, shape: tuple[int, int], nothing: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from faultscape.errors import OptionError, RankingError
-from faultscape.labelling.people.pair_choice import next_pairs, pair_priorities, score_posterior
+from faultscape.labelling.people.pair_order import next_pairs, pair_priorities, score_posterior
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.methods.bradley_terry import bradley_terry
 from refusals import refused

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import spearmanr
 
-from faultscape.labelling.people.pair_choice import pair_priorities, score_posterior
-from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
+from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder, pair_priorities, score_posterior
 from faultscape.verbs.serve.assignment import Assignment
 
 MODELS = [f"m{k}" for k in range(8)]

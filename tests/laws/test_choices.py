@@ -18,7 +18,7 @@ from faultscape.cli import GROUPS, VERBS, build, main
 from faultscape.command_line.commands import read_docstring
 from faultscape.comparison import semantic_distances
 from faultscape.comparison.distance_definitions import KINDS
-from faultscape.corpus.web.apis import APIS
+from faultscape.corpus.web.harvest import APIS
 from faultscape.errors import OptionError
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import CONCORDANCES

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import faultscape as fs
-from faultscape.corpus.id_lists import without_ending
-from faultscape.corpus.image_names import ids_meant
+from faultscape.corpus.id_lists import ids_meant, without_ending
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats.label_tools import label_studio
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import made
 from faultscape.errors import LabelMapError
 from faultscape.maps import counts
-from faultscape.maps.votes import vote_entropy
+from faultscape.maps.counts import vote_entropy
 from refusals import refused
 
 

@@ -93,7 +93,7 @@ def test_the_compiled_count_equals_its_plain_twin(monkeypatch: pytest.MonkeyPatc
     score, anomaly, wrong = frame(7)
     groups, held = group_pixels(anomaly, wrong)
     mine = count_groups(score, groups, held)
-    monkeypatch.setattr(grouped_counts, "_kernels", lambda: None)
+    monkeypatch.setattr(grouped_counts, "counting_kernels", lambda: None)
     assert same(mine, count_groups(score, groups, held))
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import MetricError, OptionError
-from faultscape.metrics.overlaps import assignment, partition
+from faultscape.metrics.overlaps import partition
 from refusals import refused
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -129,7 +129,7 @@ def test_peeling_and_the_sparse_solver_equal_the_dense_one(
     overlaps = partition.confusion_table(cells)
     dense = partition.partition_distance(*overlaps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignment, "_DENSE", 0)
+        patch.setattr(partition, "_DENSE", 0)
         assert partition.partition_distance(*overlaps) == pytest.approx(dense, abs=1e-12)
 
 
@@ -138,7 +138,7 @@ def test_what_is_forced_leaves_little_to_assign() -> None:
     truth = np.arange(30).repeat(30)
     prediction = np.where(rng.random(900) < 0.2, rng.integers(0, 60, 900), truth)
     t, p, n = table(truth, prediction)
-    kept, rest = assignment._forced(t, p, n.astype(float))
+    kept, rest = partition._forced(t, p, n.astype(float))
     assert len(rest) == 0
     assert 1 - kept / 900 == pytest.approx(partition.partition_distance(t, p, n))
 

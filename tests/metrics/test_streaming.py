@@ -231,7 +231,7 @@ def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_histogram_of_float16_is_exact_and_adds_up(monkeypatch, compiled, seed):
     if not compiled:
-        monkeypatch.setattr(histogram, "_kernels", lambda: None)
+        monkeypatch.setattr(histogram, "counting_kernels", lambda: None)
     score, anomaly = made(seed, 500)
     score = score.astype(np.float16)
     whole = histogram16(score, anomaly)
@@ -292,7 +292,7 @@ from faultscape.metrics.scores import histogram
 from faultscape.metrics.scores import stream as score_stream
 rng = np.random.default_rng(0)
 score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
-print(histogram._kernels(), score_stream._kernels().__name__.rpartition(".")[2])
+print(histogram.counting_kernels(), score_stream._kernels().__name__.rpartition(".")[2])
 print(repr(stream(lambda: iter([(score, anomaly)])).auroc), repr(detection(score, anomaly).auroc))
 print(histogram16(score.astype(np.float16), anomaly).known.sum())
 """

@@ -14,7 +14,7 @@ from PIL import Image
 import made_trees
 from faultscape.corpus.layouts.catalogue import entry
 from faultscape.corpus.layouts.layout import Frame, find_frames
-from faultscape.corpus.layouts.lost_and_found_selection import (
+from faultscape.corpus.layouts.lost_and_found import (
     VALIDATION_LOCATIONS,
     choose,
     location,

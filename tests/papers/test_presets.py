@@ -16,7 +16,7 @@ import faultscape as fs
 import made
 from faultscape.metrics.overlaps.components import LIMITS, component_counts, component_metrics
 from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
-from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
+from faultscape.metrics.scores.curves import frame_bins, quantile_curve
 from faultscape.verbs.verb import group_options
 
 PIXELS = ("average_precision", "auroc", "fpr95")

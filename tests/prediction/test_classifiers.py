@@ -15,7 +15,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, ModelError, OptionError
-from faultscape.prediction.classifiers import middle
+from faultscape.prediction.inference import middle
 from faultscape.reading.answers import read_predictions
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings

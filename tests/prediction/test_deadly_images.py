@@ -19,7 +19,7 @@ from faultscape.prediction.inference import Inference
 from faultscape.prediction.inputs import Inputs
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Part
-from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.sources.network import Answer, Network
 from faultscape.study.settings import read_settings
 from faultscape.study.spool import Spool
 from faultscape.study.tables import label_maps
@@ -78,12 +78,12 @@ class Died(BaseException):
     """A process that ends, seen from outside."""
 
 
-class Network:
+class Deadly(Network):
     """A network of batches of some pictures that remembers how many it was shown at once; ``fate`` may end
     its process.
     """
 
-    name, device, class_names, channels, marginal, notes = "deadly", "cpu", [], 5, False, ()
+    name, class_names, channels = "deadly", [], 5
     dead = False
 
     def __init__(self, batch: int, fate: Callable[[np.ndarray, int], bool]) -> None:
@@ -144,7 +144,7 @@ def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more
     rows: list[Image] = shards(read_corpus(study))[0]
     deadly = next(k for k, image in enumerate(rows) if image.id == "part0/photo 004")
     rows = [*rows[deadly - place :], *rows[: deadly - place]]  # in the first batch, at this place of it
-    network = Network(4, lambda block, _: any((picture[:, 0, 0] == (1, 2, 3)).all() for picture in block))
+    network = Deadly(4, lambda block, _: any((picture[:, 0, 0] == (1, 2, 3)).all() for picture in block))
     found, attempts = worked(study, rows, network)
     assert network.seen == [4, 4, *[1] * place, 1, 1, *[1] * (3 - place), 2]
     assert len(attempts) == 5
@@ -155,7 +155,7 @@ def test_a_batch_is_split_after_two_deaths_and_an_image_is_blamed_after_two_more
 
 def test_workers_lost_at_unrelated_places_blame_no_image_and_split_no_batch(study: Path) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
-    network = Network(2, lambda _, run: run in (1, 3, 5))  # once over each of three batches
+    network = Deadly(2, lambda _, run: run in (1, 3, 5))  # once over each of three batches
     found, attempts = worked(study, rows, network)
     assert attempts == [0, 1, 1, 1]
     assert network.seen == [2] * 6
@@ -165,7 +165,7 @@ def test_workers_lost_at_unrelated_places_blame_no_image_and_split_no_batch(stud
 
 def test_an_image_that_was_under_way_once_when_a_worker_was_lost_is_done(study: Path) -> None:
     rows: list[Image] = shards(read_corpus(study))[0]
-    network = Network(4, lambda _, run: run == 2)  # the second of those that are tried alone
+    network = Deadly(4, lambda _, run: run == 2)  # the second of those that are tried alone
     found, attempts = worked(study, rows, network, lost=2)
     assert attempts == [2, 1]
     assert network.seen == [1, 1, 1, 1, 1, 2]  # a batch that was begun image by image is ended so

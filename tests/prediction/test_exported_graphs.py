@@ -21,7 +21,7 @@ import pytest
 import hostile_archives as hostile
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue
-from faultscape.prediction.network_files import exported_files, exported_graphs
+from faultscape.prediction.network_files import exported_files
 from refusals import refused
 
 PHOTO = np.zeros((32, 32, 3), np.uint8)
@@ -111,7 +111,7 @@ def test_what_is_not_understood_is_refused_with_the_name_of_its_field(
 def test_every_text_of_the_schema_of_torch_has_a_rule_or_is_refused() -> None:
     from torch._export.serde import schema
 
-    rules = {rule.partition(".")[::2] for rule in exported_graphs._RULES}
+    rules = {rule.partition(".")[::2] for rule in exported_files._RULES}
     for kind, field in rules:
         assert field in getattr(schema, kind).__dataclass_fields__, (kind, field)
 

@@ -18,7 +18,7 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue
-from faultscape.prediction.sources import hub
+from faultscape.prediction.sources import huggingface as hub
 from refusals import refused
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -67,7 +67,7 @@ def test_a_checkpoint_that_is_no_safetensors_is_looked_through_as_well(folder: P
 
 def test_a_model_of_the_hub_is_looked_through_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import lying_networks as lying
-    from faultscape.prediction.sources import hub
+    from faultscape.prediction.sources import huggingface as hub
 
     lying.drop(folder, "decode_head.classifier")
     monkeypatch.setattr(hub, "fetch", lambda _repository: (str(folder), "0" * 40))

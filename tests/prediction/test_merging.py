@@ -13,27 +13,30 @@ import pytest
 
 from faultscape.errors import ModelError
 from faultscape.maps import winners
-from faultscape.prediction import windows
 from faultscape.prediction.inference import Inference, Way
-from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.inputs import Size
+from faultscape.prediction.merge import Overlap, Window, places
+from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.sources.network import Network as AnyNetwork
 
 CLASSES = 7
 
 
-class Network:
+class Network(AnyNetwork):
     """Scores of half the size that depend on every pixel; it keeps each block that it saw with what it
     gave.
     """
 
-    name, batch, device, marginal, weights, notes = "toy", 3, "cpu", False, "", ()
-    class_names: tuple[str, ...] = ()
+    name, batch = "toy", 3
+    class_names: list[str]
     channels = CLASSES
 
     def __init__(self, windows_of: Any = None, fails: Any = None) -> None:
+        self.class_names = []
         self.seen: list[tuple[np.ndarray, np.ndarray]] = []
         self._fails = fails
         if windows_of is not None:
-            self.windows = windows_of
+            self.windows = windows_of  # type: ignore[method-assign]
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         del target
@@ -99,7 +102,7 @@ def test_folded_windows_and_views_are_the_same_bytes_as_all_at_once(
     pictures = photos((40, 30), (24, 40), (40, 30), (10, 9))
     prepared = [model.prepare(picture, (picture.shape[1], picture.shape[0])) for picture in pictures]
     for item, found in zip(prepared, model.run(prepared), strict=True):
-        want = at_once(network, item.views, lambda h, w: windows.places(h, w, (16, 12), (9, 7)), flip=flip)
+        want = at_once(network, item.views, lambda h, w: places(h, w, (16, 12), (9, 7)), flip=flip)
         assert isinstance(found, Answer)
         assert found.scores is not None
         assert found.scores.tobytes() == want.tobytes()
@@ -107,7 +110,7 @@ def test_folded_windows_and_views_are_the_same_bytes_as_all_at_once(
 
 
 def test_windows_of_several_sizes_are_summed_in_their_order_whichever_comes_first() -> None:
-    def boxes(height: int, width: int) -> list[windows.Window]:
+    def boxes(height: int, width: int) -> list[Window]:
         return [(0, 0, height, 20), (0, 5, height, 30), (0, 10, height, 20), (0, width - 30, height, 30)]
 
     network = Network(boxes)
@@ -139,14 +142,14 @@ def test_a_batch_takes_the_memory_of_its_results_and_not_of_all_its_windows() ->
 def test_scores_that_fit_into_no_memory_are_told_of_that_picture_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = windows.Overlap.add
+    whole = Overlap.add
 
-    def add(self: windows.Overlap, scores: np.ndarray, window: windows.Window) -> None:
+    def add(self: Overlap, scores: np.ndarray, window: Window) -> None:
         if self._seen.shape == (40, 24):
             raise MemoryError
         whole(self, scores, window)
 
-    monkeypatch.setattr(windows.Overlap, "add", add)
+    monkeypatch.setattr(Overlap, "add", add)
     pictures = photos((40, 30), (24, 40), (40, 30))
     out = Inference(Network(), Way(window=(16, 12))).predict(pictures)
     words = "toy: the scores of one image do not fit into memory; shrink it with --input-size WIDTHxHEIGHT"

@@ -62,7 +62,7 @@ def test_functions_that_give_other_shapes(study: Path, tmp_path: Path, function:
     [
         (".pt2", 3, "last", LAST),
         (".pt", 3, "last", LAST),
-        (".pt2", 3, 1, "returned one channel, whose largest is always class 0; return one channel per class"),
+        (".pt2", 3, 1, "returned one channel of fractional numbers, whose largest is always class 0"),
         (".onnx", 3, 1, "returned one channel of fractional numbers, whose largest is always class 0"),
         (".onnx", 1, 5, rf"takes images of 1 channel \(n x 1 x 48 x 64\); {COLOURS}"),
         (".onnx", 4, 5, rf"takes images of 4 channels \(n x 4 x 48 x 64\); {COLOURS}"),

@@ -64,7 +64,7 @@ def network(
 
 
 def opened(path: Path, options: dict | None = None, classes: tuple[int, ...] = ()) -> Inference:
-    return Inference(OnnxNetwork(path, options, classes))
+    return Inference(OnnxNetwork(path, {**(options or {}), "channels": classes}))
 
 
 def by_hand(photo: np.ndarray, weights: np.ndarray, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
@@ -399,9 +399,9 @@ def test_one_channel_of_whole_numbers_is_labels(tmp_path: Path) -> None:
             np.nan,
             0.0,
             "Round",
-            "the label output must be H x W whole numbers from 0 to 65535; got shape (1, 4, 6), nan to nan",
+            "returned float32 of shape (1, 4, 6), nan to nan; expected labels (whole numbers 0 to 65535, H x W)",
         ),
-        (0.0, np.inf, "Round", "whole numbers from 0 to 65535; got shape (1, 4, 6), inf to inf"),
+        (0.0, np.inf, "Round", "returned float32 of shape (1, 4, 6), inf to inf; expected labels"),
     ],
 )
 def test_one_channel_of_anything_else_is_refused_and_never_made_into_classes(

@@ -57,7 +57,7 @@ def network(
 
 
 def opened(path: Path, options: dict | None = None, classes: tuple[int, ...] = ()) -> Inference:
-    return Inference(OnnxNetwork(path, options, classes))
+    return Inference(OnnxNetwork(path, {**(options or {}), "channels": classes}))
 
 
 def logits(photo: Path, weights: np.ndarray = WEIGHTS) -> np.ndarray:

@@ -13,11 +13,11 @@ import pytest
 
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
-from faultscape.prediction import options as predict_options
-from faultscape.prediction import windows
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import Keep
-from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.merge import places
+from faultscape.prediction.networks import check_options
+from faultscape.prediction.sources.network import Answer, Network
 from faultscape.prediction.sources.torch_network import of_module
 from refusals import refused
 
@@ -111,7 +111,7 @@ def test_windows_flips_and_scales_go_together() -> None:
         for turned in (False, True):
             view = x[:, ::-1] if turned else x
             total, seen = np.zeros((4, size[1], size[0])), np.zeros(size[::-1])
-            for top, left, tall, wide in windows.places(size[1], size[0], (30, 20), (30, 20)):
+            for top, left, tall, wide in places(size[1], size[0], (30, 20), (30, 20)):
                 total[:, top : top + tall, left : left + wide] += twin(
                     view[top : top + tall, left : left + wide]
                 )
@@ -121,7 +121,7 @@ def test_windows_flips_and_scales_go_together() -> None:
 
 
 def test_a_picture_smaller_than_a_window_is_one_window() -> None:
-    assert windows.places(10, 12, (16, 16), (8, 8)) == [(0, 0, 10, 12)]
+    assert places(10, 12, (16, 16), (8, 8)) == [(0, 0, 10, 12)]
     assert near(logits(Way(window=(99, 99)), photo()), twin(photo() / 255))
 
 
@@ -136,12 +136,12 @@ def test_pictures_of_many_sizes_in_one_batch_are_as_each_alone(way: Way) -> None
         assert near(out.kept["logits"][0], logits(way, picture))
 
 
-class Watched:
+class Watched(Network):
     """A network that counts its batches and fails as it is told."""
 
     def __init__(self, fails: Any = None) -> None:
         self._inner, self._fails, self.sizes = network(batch=8), fails, []
-        self.name, self.batch, self.marginal, self.device = "watched", 8, False, "cpu"
+        self.name, self.batch = "watched", 8
 
     def prepare(self, *given: Any) -> np.ndarray:
         return self._inner.prepare(*given)
@@ -287,13 +287,13 @@ def test_wrong_options_have_each_their_sentence(options: dict[str, Any], words: 
     from faultscape.errors import FaultscapeError
 
     with refused(FaultscapeError) as caught:
-        predict_options.check(options)
+        check_options(options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_right_options_pass() -> None:
-    predict_options.check(
+    check_options(
         {
             "mean": [0.5],
             "std": [0.1, 0.2, 0.3],
@@ -311,9 +311,9 @@ def test_right_options_pass() -> None:
 
 
 def test_a_mean_of_pixels_on_0_to_255_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
-    predict_options.check({"mean": [0.485, 1.0, 0.4], "std": [0.229]})
+    check_options({"mean": [0.485, 1.0, 0.4], "std": [0.229]})
     assert capsys.readouterr().out == ""
-    predict_options.check({"mean": [123.675, 116.28, 103.53]})
+    check_options({"mean": [123.675, 116.28, 103.53]})
     want = "note: pixels are on 0..1, and a mean of 123.675 is for pixels on 0..255; divide it by 255\n"
     assert capsys.readouterr().out == want
 

@@ -25,8 +25,8 @@ from faultscape.classes.class_lists import allowed, table
 from faultscape.cli import main
 from faultscape.errors import ModelError, RefusedError
 from faultscape.formats.npy import read_npy
-from faultscape.prediction.submissions import isolation
-from faultscape.prediction.submissions.answers import Answers, Shown
+from faultscape.prediction.sources import isolation
+from faultscape.prediction.sources.submissions import Answers, Shown
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import read_corpus

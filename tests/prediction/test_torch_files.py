@@ -114,7 +114,8 @@ def test_one_channel_is_refused_since_its_largest_is_always_the_first(
         [photo]
     )
     assert out.problem.endswith(
-        "returned one channel, whose largest is always class 0; return one channel per class"
+        "returned one channel of fractional numbers, whose largest is always class 0; return one channel per"
+        " class, or labels"
     )
 
 

@@ -20,8 +20,9 @@ import made
 from faultscape.classes import mapping
 from faultscape.errors import ModelError
 from faultscape.maps import winners
-from faultscape.prediction import catalogue, windows
+from faultscape.prediction import catalogue
 from faultscape.prediction.inference import Inference
+from faultscape.prediction.merge import Overlap
 from refusals import refused
 
 TIE = 1e-5  # of the library's own scores: where the two largest are nearer, the order of sums decides
@@ -178,7 +179,7 @@ def test_eomt_cuts_its_own_windows_and_labels_do_not_depend_on_the_others_in_the
         answer.scores
         for answer in model.network.run(np.stack([prepared.views[0][..., :96], prepared.views[0][..., 31:]]))
     ]
-    overlap = windows.Overlap(96, 127)
+    overlap = Overlap(96, 127)
     for part, left in zip(parts, (0, 31), strict=True):
         overlap.add(part, (0, left, 96, 96))
     want = overlap.mean()

@@ -24,9 +24,7 @@ from faultscape.stressors import (
     smooth_alpha,
     steps_of,
 )
-from faultscape.stressors.blend_steps.brightness import mean_brightness
-from faultscape.stressors.blend_steps.depth import farness
-from faultscape.stressors.blend_steps.glow import BRIGHT
+from faultscape.stressors.blend_steps.steps import BRIGHT, farness, mean_brightness
 from refusals import refused
 
 GREY, WHOLE = 256, 4096

@@ -12,8 +12,7 @@ from scipy import ndimage, special
 import faultscape as fs
 from faultscape.stressors.corruptions.blur import move_by_glass_blur as glass_move
 from faultscape.stressors.corruptions.digital import displacements
-from faultscape.stressors.corruptions.noise import count_limits
-from faultscape.stressors.corruptions.normal_table import quantiles
+from faultscape.stressors.corruptions.noise import count_limits, quantiles
 from faultscape.stressors.corruptions.weather import plasma_map, snow_layer
 from faultscape.stressors.streams import stream_start
 

@@ -49,7 +49,7 @@ def test_a_corruption_is_the_same_with_and_without_numba(
 
 
 def test_the_rarest_deviates_are_the_same_too() -> None:
-    from faultscape.stressors.corruptions.normal_table import normal_table
+    from faultscape.stressors.corruptions.noise import normal_table
 
     table, tail = normal_table(1000.0)
     drawn = noise.normals(np.uint64(5), 400_003, table, tail)

@@ -314,7 +314,7 @@ def test_frost_takes_textures_of_any_size_and_refuses_what_is_none() -> None:
 
 
 def test_drawn_ice_is_six_textures_of_bright_ferns_on_darker_glass() -> None:
-    from faultscape.stressors.corruptions.frost_textures import frost_texture
+    from faultscape.stressors.corruptions.weather import frost_texture
 
     textures = [frost_texture(number) for number in range(6)]
     means, deviations = [t.mean() for t in textures], [t.std() for t in textures]

@@ -13,17 +13,17 @@ from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import Keep, doubt_folder
 from faultscape.prediction.sources.ensembles import Ensemble
-from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.sources.network import Answer, Network
 
 CLASSES, SIZE = 3, (12, 8)
 
 
-class Made:
+class Made(Network):
     """A network whose answers follow from the mean colour of each 2x2 block, so that windows and whole
     pictures agree.
     """
 
-    batch, device, marginal, notes, weights, class_names, channels = 2, "cpu", False, (), "", [], CLASSES
+    batch, class_names, channels = 2, [], CLASSES
 
     def __init__(self, *, own: bool, members: int, variance: bool, name: str = "made") -> None:
         self.own, self.members, self.variance, self.name = own, members, variance, name

@@ -86,7 +86,7 @@ def test_a_grid_whose_channels_come_last_is_turned_and_attention_is_none(torch) 
 
 
 def test_an_activation_in_place_does_not_change_what_a_layer_is_said_to_give(torch) -> None:
-    from faultscape.prediction.sources.torch_pass import watched
+    from faultscape.prediction.sources.torch_network import watched
     from faultscape.uncertainty.methods.layers import before_activation
 
     body = (

@@ -92,7 +92,7 @@ def test_the_likelihood_of_a_flow_is_that_of_zukos_couplings_and_permutations(to
 
 @pytest.mark.parametrize(("dimensions", "depth"), [(5, 1), (8, 2), (2, 1)])
 def test_a_flow_in_use_says_what_its_plain_twin_says(torch, dimensions: int, depth: int) -> None:
-    from faultscape.uncertainty.methods.fixed_flow import FixedFlow
+    from faultscape.uncertainty.methods.flow_density import FixedFlow
 
     flow = rough(torch, dimensions, 4, depth=depth)
     features = (3 * torch.randn(1100, dimensions, dtype=flow.centre.dtype)).requires_grad_()

@@ -5,7 +5,6 @@ files.
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -210,9 +209,9 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
 def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
     torch, monkeypatch: pytest.MonkeyPatch, breaks: bool
 ) -> None:
-    from faultscape.prediction.doubt_methods.beside_network import with_values
+    from faultscape.prediction.doubt_methods import with_values
     from faultscape.prediction.inference import Inference
-    from faultscape.prediction.sources.network import Answer
+    from faultscape.prediction.sources.network import Answer, Network
     from faultscape.uncertainty.methods import knn_density, neighbours
     from faultscape.uncertainty.methods.embeddings import Embeddings
 
@@ -222,7 +221,7 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
         name: kind.fit(["x"], [sample], {"k": k, "printed": False}, np.arange(2))
         for name, (kind, k) in asked.items()
     }
-    network = SimpleNamespace(name="net", device="cpu", batch=2, marginal=False)
+    network = Network("net", {}, {"batch": 2})
     Inference(network, methods=methods)
     searches, found = [], neighbours.nearest
     monkeypatch.setattr(
@@ -288,7 +287,8 @@ def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_pre
 
 def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     from faultscape.metrics.pixel_facts import facts_of
-    from faultscape.prediction.doubt_methods.input_gradient import moved
+    from faultscape.prediction.doubt_methods import moved
+    from faultscape.prediction.sources.torch_network import TorchNetwork
     from faultscape.uncertainty.methods.odin import Odin
 
     net, block = (
@@ -296,7 +296,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
         np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(np.float32),
     )
     method = Odin([], {"temperature": 3.0, "epsilon": 0.01}, {})
-    there = moved(net, net, "net", "cpu", block, method)
+    there = moved(TorchNetwork(net, "net", {}, {}), block, method)
     assert net.weight.grad is None  # the network itself learns nothing from it
     assert not net.weight.requires_grad  # so that torch keeps no inputs of layers for it
     image = torch.from_numpy(block).requires_grad_()
@@ -381,7 +381,7 @@ def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None
 
 
 def test_a_file_whose_tensors_are_not_those_of_its_method_is_refused(torch, tmp_path: Path) -> None:
-    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.prediction.doubt_methods import built
     from faultscape.uncertainty.method_files import MethodAbout
     from faultscape.uncertainty.methods.method import write
 
@@ -429,7 +429,7 @@ def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Pat
     """A worker that begins after the driver has read the study may find that a method was fitted again
     meanwhile.
     """
-    from faultscape.prediction.doubt_methods.beside_network import load_methods
+    from faultscape.prediction.doubt_methods import load_methods
     from faultscape.uncertainty.method_files import MethodAbout, digest
     from faultscape.uncertainty.methods.method import write
 
@@ -448,7 +448,7 @@ def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Pat
 
 
 def test_a_file_of_another_method_s_tensors_is_refused(torch, tmp_path: Path) -> None:
-    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.prediction.doubt_methods import built
     from faultscape.uncertainty.method_files import MethodAbout
     from faultscape.uncertainty.methods.method import write
 

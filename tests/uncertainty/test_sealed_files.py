@@ -71,7 +71,7 @@ def test_a_file_without_a_checksum_is_not_whole(torch, tmp_path: Path) -> None:
 def test_a_flipped_bit_of_a_fitted_method_is_refused_with_the_line_that_fits_it_again(
     torch, tmp_path: Path, name: str
 ) -> None:
-    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.prediction.doubt_methods import built
     from faultscape.uncertainty.method_files import MethodAbout
     from faultscape.uncertainty.methods.method import write
 
@@ -92,7 +92,7 @@ def test_a_fitted_method_of_an_earlier_version_is_refused_with_the_line_that_fit
     """Its file has no checksum, and so no wrong one."""
     from safetensors.torch import save_file
 
-    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.prediction.doubt_methods import built
     from faultscape.uncertainty.method_files import MethodAbout, about_text
 
     path = tmp_path / "study" / "methods" / "net" / "flow.safetensors"

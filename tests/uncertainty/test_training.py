@@ -177,7 +177,7 @@ def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_chec
 
 def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradients(torch) -> None:
     from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
-    from faultscape.uncertainty.training.memory import Shares
+    from faultscape.uncertainty.training.losses import LossOptions, Shares
 
     images = torch.randn(4, 3, 8, 8)
     labels = torch.randint(0, CLASSES, (4, 8, 8))
@@ -196,8 +196,7 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
                 images,
                 labels,
                 weights,
-                name,
-                0.7,
+                LossOptions(name, 0.7),
                 said.append,
             )
             gradients.append((value, net.net[0].weight.grad.clone()))
@@ -212,7 +211,7 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
 
 def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_it(torch) -> None:
     from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
-    from faultscape.uncertainty.training.memory import Shares
+    from faultscape.uncertainty.training.losses import LossOptions, Shares
 
     images, labels = torch.randn(4, 3, 8, 8), torch.randint(0, CLASSES, (4, 8, 8))
     labels[0] = IGNORED
@@ -222,7 +221,7 @@ def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_
         # which would see parts by themselves
         net.net[1], net.net[2] = (torch.nn.Identity(), torch.nn.Identity())
         net.forward = partial(_short, net.forward, most)
-        told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, "ce", 1.0)
+        told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, LossOptions())
         Shares(4, [net.head]).gradients(*told, lambda _: None)
         precisions.append(net.head.precision.clone())
     torch.testing.assert_close(*precisions)

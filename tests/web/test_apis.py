@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import faultscape as fs
-from faultscape.corpus.web import flickr, openverse, wikimedia
-from faultscape.corpus.web.apis import searching
+from faultscape.corpus.web.harvest import APIS, FLICKR, WIKIMEDIA, searching
 from faultscape.corpus.web.hits import Wanted, option_day
 from faultscape.corpus.web.http_client import Web
 from faultscape.errors import CorpusError, WebError
@@ -276,7 +275,7 @@ def test_flickrs_licences_are_told_apart_by_their_texts(
     monkeypatch.setenv("FLICKR_API_KEY", "a-key")
     asked: list[dict[str, Any]] = []
 
-    def ask(_: str, about: dict[str, Any]) -> Any:
+    def ask(about: dict[str, Any]) -> Any:
         asked.append(about)
         return (
             FLICKR_LICENCES
@@ -284,7 +283,7 @@ def test_flickrs_licences_are_told_apart_by_their_texts(
             else {"stat": "ok", "photos": {"pages": 1, "photo": []}}
         )
 
-    assert list(flickr.search(ask, "cat", Wanted(licence=licence))) == []
+    assert list(FLICKR.search(ask, "cat", Wanted(licence=licence))) == []
     assert asked[1]["license"] == numbers
 
 
@@ -299,7 +298,7 @@ def test_flickr_gives_cut_outs_only_as_original_png(server: Server, monkeypatch:
         "flickr.photos.licenses.getInfo": FLICKR_LICENCES,
         "flickr.photos.search": {"stat": "ok", "photos": {"pages": 1, "photo": photos}},
     }
-    hits = list(flickr.search(lambda _, about: answers[about["method"]], "cat", Wanted(transparent=True)))
+    hits = list(FLICKR.search(lambda about: answers[about["method"]], "cat", Wanted(transparent=True)))
     assert [hit.id for hit in hits] == ["flickr-5001"]
 
 
@@ -308,7 +307,7 @@ def test_flickrs_refusal_is_told() -> None:
         patch.setenv("FLICKR_API_KEY", "a-key")
         refusal = {"stat": "fail", "code": 100, "message": "Invalid API Key (Key has invalid format)"}
         with refused(WebError, r"Flickr refused the request: Invalid API Key .* \(code 100\)"):
-            list(flickr.search(lambda *_: refusal, "cat", Wanted()))
+            list(FLICKR.search(lambda _: refusal, "cat", Wanted()))
 
 
 def commons_page(server: Server, k: int, **more: object) -> dict[str, Any]:
@@ -403,13 +402,13 @@ def test_wikimedia_with_its_continuation_and_a_busy_server(
 )
 def test_answers_of_another_shape_are_told(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLICKR_API_KEY", "a-key")
-    for api in (openverse, flickr, wikimedia):
-        if api is wikimedia and isinstance(wrong, dict) and "error" not in wrong:
+    for api in APIS.values():
+        if api is WIKIMEDIA and isinstance(wrong, dict) and "error" not in wrong:
             # a search of MediaWiki without results says nothing at all
-            assert list(api.search(lambda *_: wrong, "cat", MARCH)) == []
+            assert list(api.search(lambda _: wrong, "cat", MARCH)) == []
             continue
         with refused(WebError, r"refused the request|sent no results"):
-            list(api.search(lambda *_: wrong, "cat", MARCH))
+            list(api.search(lambda _: wrong, "cat", MARCH))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import uvicorn
 
 import made
-from faultscape.web import connections, server
+from faultscape.web import server
 
 GET = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n"
@@ -93,7 +93,7 @@ def is_closed_after(client: socket.socket, data: bytes) -> bool:
 def test_a_head_that_does_not_come_is_not_waited_for(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.2)
     with connected(address) as client:
         client.sendall(said)
         assert until_closed(client).count(b"200 OK") == said.count(b"\r\n\r\n")
@@ -102,7 +102,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(
 def test_a_head_that_comes_byte_by_byte_is_not_waited_for_either(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
     with connected(address) as client:
         client.settimeout(0.05)
         for _ in range(400):  # twenty seconds
@@ -115,7 +115,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for_either(
 def test_a_body_that_comes_too_slowly_is_not_waited_for(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.2)
     with connected(address) as client:
         client.sendall(POST + said)
         assert until_closed(client) == b""
@@ -141,7 +141,7 @@ def test_a_body_that_comes_fast_enough_takes_as_long_as_it_takes() -> None:
 
     async def pass_time() -> list[bool]:
         about = server.configured(app)
-        one = connections.Connection(about, uvicorn.Server(about).server_state, {})
+        one = server.Connection(about, uvicorn.Server(about).server_state, {})
         transport = Transport()
         one.connection_made(transport)
         one.data_received(POST)
@@ -159,11 +159,11 @@ def test_a_body_that_comes_fast_enough_takes_as_long_as_it_takes() -> None:
 def test_who_does_not_read_is_not_waited_for(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(server, "READ_SECONDS", 0.2)
     ended = threading.Event()
-    lost = connections.Connection.connection_lost
+    lost = server.Connection.connection_lost
     monkeypatch.setattr(
-        connections.Connection, "connection_lost", lambda self, error: (lost(self, error), ended.set())[0]
+        server.Connection, "connection_lost", lambda self, error: (lost(self, error), ended.set())[0]
     )
     with connected(address) as client:
         client.sendall(GET.replace(b"/ ", b"/large ", 1))
@@ -174,7 +174,7 @@ def test_who_does_not_read_is_not_waited_for(
 def test_of_those_that_wait_the_longest_makes_room_for_the_next(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_WAITING", 3)
+    monkeypatch.setattr(server, "MOST_WAITING", 3)
     with ExitStack() as stack:
         first, *others = [stack.enter_context(connected(address)) for _ in range(4)]
         assert until_closed(first) == b""
@@ -186,7 +186,7 @@ def test_of_those_that_wait_the_longest_makes_room_for_the_next(
 def test_no_more_connections_are_open_than_files_may_be(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "most_open", lambda: 2)
+    monkeypatch.setattr(server, "most_open", lambda: 2)
     with ExitStack() as stack:
         busy = [stack.enter_context(connected(address)) for _ in range(2)]
         for client in busy:
@@ -231,7 +231,7 @@ def test_three_hundred_connections_that_say_nothing_lock_nobody_out(tmp_path: Pa
 
 
 def test_that_no_more_files_can_be_opened_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    handle, others = connections.said_once(), []
+    handle, others = server.said_once(), []
 
     class Loop(asyncio.AbstractEventLoop):
         def default_exception_handler(self, context: dict[str, Any]) -> None:

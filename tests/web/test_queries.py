@@ -14,7 +14,7 @@ import faultscape as fs
 import made_wordnet
 from faultscape.classes import class_lists
 from faultscape.cli import main
-from faultscape.corpus.web import terms, wordnet
+from faultscape.corpus.web import terms
 from faultscape.errors import ClassesError, CorpusError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import guarded
@@ -112,11 +112,11 @@ def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Pat
 
 def test_a_folder_that_is_no_wordnet_is_told(tmp_path: Path) -> None:
     with refused(CorpusError, "does not hold WordNet"):
-        wordnet.senses(tmp_path, ["dog"])
+        terms.senses(tmp_path, ["dog"])
     folder = write_wordnet(tmp_path / "dict")
     (folder / "data.noun").write_text("x" + (folder / "data.noun").read_text())
     with refused(CorpusError, "not the noun files of WordNet"):
-        wordnet.senses(folder, ["dog"])
+        terms.senses(folder, ["dog"])
 
 
 def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:

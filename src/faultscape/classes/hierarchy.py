@@ -5,6 +5,13 @@ Conventions: a node's place is its position in ``nodes``; parents come before th
 the root. A node may have several parents. Depth counts edges from the root; a chain is a path from the root
 down to a node, along edges from parent to child.
 Source: Wang et al. 2020, section 2.1; the hypernyms of WordNet (Miller 1995).
+
+Synsets from a folder of WordNet files: the words, the definition and the pointers in one line of
+``data.noun``.
+
+Conventions: WordNet 3.x (its manual page wndb): a synset's number is the byte at which its line begins.
+Lemmas have ``_`` for blanks. Only pointers to nouns are kept. A line that violates the manual raises
+ValueError or IndexError, which `noun_files` turns into a sentence.
 """
 
 from __future__ import annotations
@@ -14,14 +21,14 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from faultscape.classes.wordnet_files import HYPERNYMS, noun_files, read_synset
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, closest
 from faultscape.formats.guard import read_bytes
 
@@ -30,6 +37,9 @@ MAX_DEPTH = 500  # WordNet's deepest noun has 18; 2^-depth must not vanish
 MAX_CHAINS = 10_000  # of one node; their number may double with every level
 MAX_BYTES = 2**26  # of a parent table
 _WNID = re.compile(r"n\d{8}")
+HYPERNYMS = ("@", "@i")  # from a synset to what it is a kind of, and what it is an instance of
+HYPONYMS = ("~", "~i")  # its kinds and instances
+MAX_LINE = 65_536  # bytes; the longest line of WordNet 3.0 has 13 thousand
 
 
 @dataclass(frozen=True)
@@ -283,3 +293,56 @@ def ancestors(hierarchy: Hierarchy, node: int) -> dict[int, int]:
                 edges[parent] = edges[place] + 1
                 queue.append(parent)
     return edges
+
+
+@dataclass(frozen=True)
+class Synset:
+    """One line of ``data.noun``: lemmas, definition and examples as written, and (symbol, number) of each
+    pointer to a noun.
+    """
+
+    lemmas: tuple[str, ...]
+    gloss: str
+    pointers: tuple[tuple[str, int], ...]
+
+    def to(self, symbols: tuple[str, ...]) -> tuple[int, ...]:
+        """Return the numbers of the synsets that pointers of these kinds lead to, in WordNet's order."""
+        return tuple(number for symbol, number in self.pointers if symbol in symbols)
+
+
+@contextmanager
+def noun_files(folder: Path, *needed: str) -> Iterator[Path]:
+    """Yield the folder with these files, ``folder`` or its ``dict``; CorpusError if there is none, or if its
+    files are not a WordNet.
+    """
+    places = [
+        place for place in (folder, folder / "dict") if all((place / name).is_file() for name in needed)
+    ]
+    if not places:
+        raise CorpusError(f"{folder}: does not hold WordNet; give the folder with {' and '.join(needed)}")
+    try:
+        yield places[0]
+    except (OSError, ValueError, IndexError) as error:
+        raise CorpusError(f"{places[0]}: these are not the noun files of WordNet: {error}") from None
+
+
+def read_synset(data: BinaryIO, number: int) -> Synset:
+    """Return the synset that begins at a byte of ``data.noun``; ValueError if none does."""
+    data.seek(min(number, 10**8))  # numbers have eight digits
+    line, _, gloss = data.readline(MAX_LINE).decode().partition(" | ")
+    fields = line.split()
+    if not fields or fields[0] != f"{number:08d}":
+        raise ValueError(f"no synset begins at byte {number} of data.noun; all files must be of one version")
+    # offset file kind words (lemma id)... pointers (symbol offset part source-target)... | gloss
+    words = int(fields[3], 16)
+    at = 5 + 2 * words
+    if not 0 < words <= len(fields) or not 0 <= int(fields[at - 1]) <= len(fields):
+        raise ValueError(
+            f"the synset at byte {number} of data.noun says that it has more words or pointers than it has"
+        )
+    pointers = [fields[at + 4 * k : at + 4 * k + 4] for k in range(int(fields[at - 1]))]
+    return Synset(
+        tuple(word.replace("_", " ") for word in fields[4 : at - 1 : 2]),
+        gloss.strip(),
+        tuple((symbol, int(target)) for symbol, target, part, _ in pointers if part == "n"),
+    )

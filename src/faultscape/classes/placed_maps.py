@@ -16,8 +16,7 @@ from faultscape.classes.class_lists import allowed, narrow, table
 from faultscape.classes.palettes import palettes_of
 from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
-from faultscape.formats.label_maps import colour_table, read_map
-from faultscape.formats.stored_values import stored_values
+from faultscape.formats.label_maps import colour_table, read_map, stored_values
 from faultscape.maps.resize import nearest
 from faultscape.nouns import UNKNOWN, Classes
 

@@ -3,10 +3,10 @@ from .concordance import accuracies as accuracies
 from .concordance import concordances as concordances
 from .concordance import shares as shares
 from .counts import count as count
-from .distance_files import read_distances as read_distances
-from .expected_distances import expected_distance as expected_distance
+from .distance_definitions import read_distances as read_distances
 from .semantic_distances import abstract_classes as abstract_classes
 from .semantic_distances import class_distances as class_distances
+from .semantic_distances import expected_distance as expected_distance
 from .semantic_distances import pair_distances as pair_distances
 from .semantic_distances import word_path as word_path
 from .temperatures import fit_temperature as fit_temperature

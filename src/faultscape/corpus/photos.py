@@ -6,6 +6,12 @@ for an object in a store, ``etag:...`` (``changed:...`` if the store has no tags
 its bytes is read when it is collected, and the SHA-256 is computed when a network reads it. An image that has
 changed since it was collected raises ImageError and is never read silently. The bytes of a made image are a
 PNG of it; its digest is that of its recipe.
+
+Read images from rows of Parquet files as a stream.
+
+Conventions: the last few rows of each row group being read are kept, so that rows requested in about the
+file's order are read once and no row group is ever held whole. At most ``_GROUPS`` row groups are open; for a
+row passed long ago, its row group is read again from the start.
 """
 
 from __future__ import annotations
@@ -13,15 +19,19 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
-from faultscape.corpus.parquet_rows import row_of
-from faultscape.corpus.row_reader import Rows
+from faultscape.corpus.parquet_rows import image_column, open_file, passing, row_of
 from faultscape.corpus.stress.recipes import CANNOT, Recipe, cook, recipe_of
-from faultscape.errors import ImageError
+from faultscape.errors import FaultscapeError, ImageError
 from faultscape.formats import png
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
@@ -31,7 +41,9 @@ from faultscape.study.tables.corpus import Image
 HEAD = 1 << 16  # holds an image's size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
 PARENT_CHANGED = "changed since images were made from it; run collect again, then `faultscape stress`"
-_ROWS = Rows()
+_GROUPS = 4
+_BATCHES = 8
+_BUFFER = 16
 
 
 @dataclass(frozen=True)
@@ -184,3 +196,92 @@ def _parent(recipe: Recipe) -> np.ndarray:
 def forget() -> None:
     """Close open Parquet files, which may have been replaced."""
     _ROWS.forget()
+
+
+class _Group:
+    """One row group being read."""
+
+    def __init__(self, file: Any, group: int, column: str) -> None:
+        self._start = lambda: passing(file, group, column, _BUFFER)
+        self._stream: Iterator[list[bytes | None]] = self._start()
+        self._kept: OrderedDict[int, list[bytes | None]] = OrderedDict()
+        self._next = 0
+
+    def value(self, row: int) -> bytes | None:
+        number = row // _BUFFER
+        if number not in self._kept and number < self._next:
+            self._stream = self._start()
+            self._next = 0
+        while number not in self._kept:
+            self._kept[self._next] = next(self._stream)
+            self._next += 1
+            while len(self._kept) > _BATCHES:
+                self._kept.popitem(last=False)
+        return self._kept[number][row % _BUFFER]
+
+
+class Rows:
+    """The rows of any number of Parquet files; one thread reads at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: OrderedDict[str, tuple[Any, str, list[int], str | None]] = OrderedDict()
+        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+
+    def state(self, path: str) -> str:
+        """Return a text that changes with a file; ImageError if it cannot be opened."""
+        with self._lock:
+            return self._open(path)[1]
+
+    def read(self, path: str, row: int) -> bytes:
+        """Return the bytes of a row's image; ImageError names a row without one."""
+        with self._lock:
+            file, _, ends, column = self._open(path)
+            if column is None:
+                raise ImageError(f"{path}#{row}: the row names no image file")
+            if row >= ends[-1]:
+                raise ImageError(
+                    f"{path}#{row}: the file has only {ends[-1]} rows; it was changed or replaced since"
+                    " it was collected, so run collect again"
+                )
+            group = bisect_right(ends, row) - 1
+            if (path, group) not in self._groups:
+                self._groups[path, group] = _Group(file, group, column)
+                while len(self._groups) > _GROUPS:
+                    self._groups.popitem(last=False)
+            self._groups.move_to_end((path, group))
+            try:
+                data = self._groups[path, group].value(row - ends[group])
+            except Exception as fault:  # noqa: BLE001 - a damaged file may raise nearly anything
+                del self._groups[path, group]
+                raise ImageError(
+                    f"{path}#{row}: cannot be read:"
+                    f" {str(fault).splitlines()[0][:200] if str(fault) else type(fault).__name__}"
+                ) from None
+        if not data:
+            raise ImageError(f"{path}#{row}: the row holds no image bytes")
+        return data
+
+    def forget(self) -> None:
+        """Close every file, because it may have been replaced."""
+        with self._lock:
+            self._groups.clear()
+            self._files.clear()
+
+    def _open(self, path: str) -> tuple[Any, str, list[int], str | None]:
+        if path not in self._files:
+            file, state = open_file(path, ImageError)
+            try:
+                column = image_column(file.schema_arrow, path)[0]
+            except FaultscapeError as error:
+                raise ImageError(str(error)) from None
+            about = file.metadata
+            ends = [0, *accumulate(about.row_group(g).num_rows for g in range(about.num_row_groups))]
+            self._files[path] = (file, state, ends, column)
+            while len(self._files) > _GROUPS:
+                self._files.popitem(last=False)
+        self._files.move_to_end(path)
+        return self._files[path]
+
+
+_ROWS = Rows()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faultscape.corpus.image_names import called
+from faultscape.corpus.id_lists import called
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import LabellingError, closest
 from faultscape.formats.tables import parted_otherwise

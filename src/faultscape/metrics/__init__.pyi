@@ -81,13 +81,13 @@ from .scores.counts import best_f1 as best_f1
 from .scores.counts import per_image as per_image
 from .scores.counts import precision_recall as precision_recall
 from .scores.counts import roc as roc
+from .scores.curves import frame_bins as frame_bins
+from .scores.curves import quantile_curve as quantile_curve
 from .scores.detection import detection as detection
 from .scores.detection import misclassification as misclassification
 from .scores.histogram import Histogram16 as Histogram16
 from .scores.histogram import detection_from_histogram as detection_from_histogram
 from .scores.histogram import histogram16 as histogram16
-from .scores.quantile_curve import frame_bins as frame_bins
-from .scores.quantile_curve import quantile_curve as quantile_curve
 from .scores.region_overlap import aupro as aupro
 from .scores.region_overlap import region_shares as region_shares
 from .scores.stream import stream as stream

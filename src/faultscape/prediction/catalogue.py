@@ -26,16 +26,17 @@ from faultscape.prediction.sources import (
     ensembles,
     folder,
     functions,
-    hub,
+    huggingface,
     network_folder,
+    onnx,
     own,
     programs,
+    submissions,
     table_answers,
     tables,
+    torch_network,
 )
-from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.prediction.submissions import model as submissions
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -80,7 +81,7 @@ def _must_be_there(name: str, source: str) -> None:
 def _network(
     name: str,
     written: str,
-    load: Callable[[str, ModelOptions, tuple[int, ...], str], Network],
+    load: networks.Load,
     of: Callable[[str, str], bool],
     digest: Callable[[str, ModelOptions], str] = digest_of_place,
     runtime: Literal["onnx", "torch"] = "torch",
@@ -107,13 +108,13 @@ SOURCES: tuple[Source, ...] = (
     _network(
         "hub",
         "hf:OWNER/MODEL",
-        networks.load_hub,
-        hub.recognised,
+        huggingface.open_hub,
+        huggingface.is_of_hub,
         check=_nothing,
         kept_as=str,
         there=_always,
-        digest=hub.digest,
-        revision=hub.revision_of,
+        digest=huggingface.digest,
+        revision=huggingface.revision_of,
     ),
     Source(
         "ensemble",
@@ -188,7 +189,7 @@ SOURCES: tuple[Source, ...] = (
     _network(
         "trained",
         "a network of `train` (a folder)",
-        networks.load_trained,
+        network_folder.open_trained,
         network_folder.recognised,
         check=network_folder.check,
         kept_as=network_folder.kept_as,
@@ -198,7 +199,7 @@ SOURCES: tuple[Source, ...] = (
     _network(
         "function",
         "file.py:function",
-        networks.load_function,
+        functions.of_function,
         functions.recognised,
         check=functions.check,
         kept_as=functions.kept_as,
@@ -207,7 +208,10 @@ SOURCES: tuple[Source, ...] = (
         own_code="runs the code of {0}; make sure you trust it",
     ),
     _network(
-        "transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers
+        "transformers",
+        "a folder of the transformers library",
+        huggingface.TransformersNetwork,
+        _is_transformers,
     ),
     Source(
         "folder",
@@ -222,9 +226,9 @@ SOURCES: tuple[Source, ...] = (
         tasks=("segmentation",),
         own_sizes=True,
     ),
-    _network("onnx", "model.onnx", networks.load_onnx, _ends(".onnx"), onnx_files.digest, "onnx"),
-    _network("exported", "model.pt2 (torch.export)", networks.load_exported, _ends(".pt2")),
-    _network("script", f"TorchScript ({', '.join(_SCRIPTS)})", networks.load_script, _ends(*_SCRIPTS)),
+    _network("onnx", "model.onnx", onnx.OnnxNetwork, _ends(".onnx"), onnx_files.digest, "onnx"),
+    _network("exported", "model.pt2 (torch.export)", torch_network.exported, _ends(".pt2")),
+    _network("script", f"TorchScript ({', '.join(_SCRIPTS)})", torch_network.scripted, _ends(*_SCRIPTS)),
 )
 
 

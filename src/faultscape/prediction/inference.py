@@ -4,6 +4,13 @@ Conventions: the order is always: scores of windows -> merged -> mean of views -
 -> softmax where probabilities are requested -> largest, ties to the first class. Labels that a network
 outputs are resized by nearest neighbour. A batch that fails is run again in halves, so that one bad image
 does not affect the others.
+
+Networks that classify whole images: how images are shown to them, and what is kept of their answers.
+
+Conventions: a central square is shown, ``crop`` of the image's shorter side (the whole image without --crop),
+at the network's size (224 x 224 by default). Logits of mirrored and scaled views are averaged, then softmax;
+the likeliest classes are kept with their probabilities, ties to the first class. A network that returns only
+labels gives no confidence.
 """
 
 from __future__ import annotations
@@ -17,15 +24,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faultscape.errors import FaultscapeError, ModelError, OptionError
-from faultscape.maps import winners
+from faultscape.maps import class_answers, winners
 from faultscape.maps.resize import nearest
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
 from faultscape.metrics.scorers import plain_name
 from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
-from faultscape.prediction import windows
-from faultscape.prediction.doubt_methods import beside_network
+from faultscape.prediction import doubt_methods
 from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
-from faultscape.prediction.merge import Merged
+from faultscape.prediction.merge import Merged, Window, places
 from faultscape.prediction.sources.network import OUTLIER, Answer, Network, Size
 
 if TYPE_CHECKING:
@@ -35,6 +41,8 @@ _PLAIN = Keep()
 NAN = "the network gave NaN"
 VOID = "void"
 DIFFERENTIAL = "differential-entropy"
+SIZE = (224, 224)
+TOP = 5  # classes kept of an answer, unless --keep probabilities=K sets another number
 
 
 @dataclass(frozen=True)
@@ -99,24 +107,24 @@ class Inference:
     ) -> None:
         # a network may specify the windows it was made for
         way = way or Way()
-        own = getattr(network, "window", None)
+        own = network.window
         if own and way.window is None:
-            way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
+            way = replace(way, window=own, stride=way.stride or network.stride)
         self.network = network
         self.way = way
         self.keep = keep
         self.warm = False
         self.methods = methods
-        beside_network.share_searches(methods)
+        doubt_methods.share_searches(methods)
         self.layers = (
             *keep.embeddings,
-            *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings),
+            *(layer for layer in doubt_methods.layers_of(methods) if layer not in keep.embeddings),
         )
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
         # the size of its input, if that is fixed
-        self._only: Size | None = getattr(network, "fixed", None)
+        self._only = network.fixed
         shown = self.way.window or (self._only if self.way.scales == (1.0,) else None)
         if self._only and shown != self._only:
             wide, tall = self._only
@@ -326,23 +334,22 @@ class Inference:
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
-        if DIFFERENTIAL in asked and answer.scores is not None and getattr(self.network, "dirichlet", False):
+        if DIFFERENTIAL in asked and answer.scores is not None and self.network.dirichlet:
             # a temperature calibrates probabilities, and is not part of the Dirichlet distribution
             undivided = answer.scores if self._temperature is None else answer.scores * self._temperature
             out[DIFFERENTIAL] = differential_entropy(undivided, target)
         return out
 
-    def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:
+    def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, Window]]:
         """Return the parts of a view (3, H, W) that the network sees, and their windows."""
         whole = (0, 0, *view.shape[1:])
         return [(_cut(view, box), box or whole) for box in self._windows(view)]
 
-    def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
+    def _windows(self, view: np.ndarray) -> Sequence[Window | None]:
         height, width = view.shape[1:]
         if self.way.window is not None:
-            return windows.places(height, width, self.way.window, self.way.stride or self.way.window)
-        own = getattr(self.network, "windows", None)
-        return (own(height, width) if own else []) or [None]
+            return places(height, width, self.way.window, self.way.stride or self.way.window)
+        return self.network.windows(height, width) or [None]
 
     def _fold(self, prepared: Sequence[Prepared], merged: list[Merged], jobs: list[tuple[int, int]]) -> None:
         """Run parts of one shape and add their answers to those of their images, holding nothing else."""
@@ -361,7 +368,7 @@ class Inference:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
             return (
-                beside_network.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
+                doubt_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
                 if self.methods
                 else answers
             )  # type: ignore[return-value]
@@ -387,8 +394,80 @@ def _enlarged(values: np.ndarray | None, size: Size) -> np.ndarray | None:
     return None if values is None else np.array(winners.enlarged(values[None], size)[0])
 
 
-def _cut(view: np.ndarray, box: windows.Window | None) -> np.ndarray:
+def _cut(view: np.ndarray, box: Window | None) -> np.ndarray:
     if box is None:
         return view
     top, left, tall, wide = box
     return view[:, top : top + tall, left : left + wide]
+
+
+class Classifier(Inference):
+    """A network that classifies whole images, and how images are shown to it."""
+
+    def __init__(self, network: Network, way: Way, keep: Keep, crop: float = 1.0) -> None:
+        if way.window is not None:
+            raise OptionError(
+                "--window is for label maps; a classifier sees the whole image, or its center with --crop"
+            )
+        super().__init__(network, way, keep)
+        self._crop = crop
+
+    def prepare(self, photo: np.ndarray, target: Size) -> Prepared:
+        """Return an image's inputs; ``target`` has no effect here."""
+        del target
+        return super().prepare(middle(photo, self._crop), SIZE)
+
+    def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
+        """Return the likeliest classes with their probabilities, and what else is kept."""
+        del target
+        if isinstance(answer, str):
+            return Output(None, problem=answer)
+        said = answer.labels if answer.scores is None else answer.scores[0]
+        assert said is not None
+        if said.shape != (1, 1):
+            tall, wide = said.shape
+            return Output(
+                None,
+                problem=(
+                    f"{self.network.name}: returned a {wide} x {tall} map; a classifier returns one class"
+                    " per image"
+                ),
+            )
+        beside = super().finish(answer, (1, 1), key).kept
+        kept = {
+            kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")
+        }
+        if answer.scores is None and self.keep.probabilities is not None:
+            return Output(
+                None,
+                problem=(
+                    f"{self.network.name}: returns labels without logits, so probabilities cannot be kept"
+                ),
+            )
+        if answer.scores is None:
+            return Output(said, kept, answer=class_answers.encode([int(said[0, 0])]))
+        logits = answer.scores[:, 0, 0].astype(np.float64)
+        if np.isnan(logits).any():
+            return Output(None, problem=NAN)
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        asked = TOP if self.keep.probabilities is None else self.keep.probabilities or len(shares)
+        few = min(asked, len(shares), class_answers.MOST)
+        order = np.argsort(-shares, kind="stable")[:few]
+        return Output(order[:1, None], kept, answer=class_answers.encode(order, shares[order]))
+
+
+def middle(photo: np.ndarray, crop: float) -> np.ndarray:
+    """Return the central square of an (H, W, 3) image with a side of ``crop`` times the shorter one; the
+    whole image for 1.
+
+    >>> middle(np.zeros((100, 200, 3), np.uint8), 0.5).shape
+    (50, 50, 3)
+    """
+    if crop >= 1:
+        return photo
+    height, width = photo.shape[:2]
+    side = max(1, round(crop * min(height, width)))
+    top = (height - side) // 2
+    left = (width - side) // 2
+    return photo[top : top + side, left : left + side]

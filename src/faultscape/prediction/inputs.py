@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError
-from faultscape.prediction.sources.network import Size
 
+Size = tuple[int, int]  # (width, height)
 # what a network's file or loader may say about its input
 KEYS = ("size", "mean", "std", "multiple", "window", "stride", "classes", "dirichlet")
 # limits of options, the same on every machine; far more threads than cores make no progress

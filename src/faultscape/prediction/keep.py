@@ -23,7 +23,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scorers import SCORERS, missing, score_pixels, scorer_named, split_fitted
-from faultscape.prediction.sources.network import Size
+from faultscape.prediction.inputs import Size
 
 Arrays = tuple[np.ndarray, ...]
 DOUBT = "doubt-"  # prefix of folders of doubt

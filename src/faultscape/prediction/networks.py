@@ -12,30 +12,25 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 
+from faultscape.choices import Unmapped
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
 from faultscape.corpus.photos import read_photo
-from faultscape.errors import FaultscapeError, ImageError, ModelError
+from faultscape.errors import FaultscapeError, ImageError, ModelError, OptionError
 from faultscape.maps import array_codes, runs
-from faultscape.metrics.scorers import NONE
+from faultscape.metrics.scorers import NONE, check_scorers
 from faultscape.nouns import UNKNOWN
-from faultscape.prediction import bounds, devices, stamps, trials
+from faultscape.prediction import bounds, devices, doubt_methods, stamps, trials
 from faultscape.prediction.batches import COUNTED, Batch, Look, Row
-from faultscape.prediction.classifiers import Classifier
-from faultscape.prediction.doubt_methods import beside_network
-from faultscape.prediction.inference import Inference, Output, Prepared, Way
-from faultscape.prediction.inputs import size_of
+from faultscape.prediction.inference import Classifier, Inference, Output, Prepared, Way
+from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
 from faultscape.prediction.keep import DOUBT, Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
-from faultscape.prediction.sources import hub, network_folder, torch_network
-from faultscape.prediction.sources.functions import of_function
-from faultscape.prediction.sources.huggingface import TransformersNetwork
 from faultscape.prediction.sources.network import Network
-from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
@@ -60,6 +55,9 @@ OPTIONS = (
     "crop",
     "temperature",
 )
+UNMAPPED = get_args(Unmapped)
+_NAMES = {"size": "input-size", "window": "window", "stride": "stride"}
+_LARGE = 2  # no mean or std of pixels on 0..1 exceeds this
 _AHEAD = 2  # batches loaded ahead of the network
 _TRIED_AT = (512, 512)  # the size at which the batch is chosen where maps have their images' sizes
 
@@ -100,8 +98,50 @@ class OpenNetwork(OpenModel):
             trials.run(self.inference, trial)
 
 
-# (source, options, plausible numbers of channels, device)
-Load = Callable[[str, ModelOptions, tuple[int, ...], str], Network]
+Load = Callable[[str, ModelOptions, str], Network]  # (source, options, device)
+
+
+def check_options(options: ModelOptions) -> None:
+    """Raise OptionError for the first invalid option; print a note for a mean or std that looks like one for
+    pixels on 0..255.
+    """
+    for key in ("mean", "std"):
+        values = options.get(key) or []
+        if values and (wrong := wrong_colours(key, values)):
+            raise OptionError(wrong)
+        if values and max(map(abs, values)) > _LARGE:
+            print(
+                f"note: pixels are on 0..1, and a {key} of {max(values, key=abs):g} is for pixels on 0..255;"
+                " divide it by 255"
+            )
+    if options.get("layout", "") not in ("", "nchw", "nhwc"):
+        raise OptionError(f"layout {options['layout']!r} is not known; use nchw or nhwc")
+    for key in ("batch", "threads", "multiple"):
+        if wrong := wrong_number(key, options.get(key, 1)):
+            raise OptionError(wrong)
+    sizes = {key: size_of(options[key], _NAMES[key]) for key in _NAMES if key in options}
+    for key in (key for key, size in sizes.items() if size is None):
+        raise OptionError(f"{_NAMES[key]} is WIDTHxHEIGHT, for example 512x512; got {options[key]!r}")
+    if "stride" in options:
+        if "window" not in options:
+            raise OptionError("--stride is the step of windows; give --window WIDTHxHEIGHT too")
+        (wide, tall), (right, down) = sizes["window"] or (0, 0), sizes["stride"] or (0, 0)
+        if right > wide or down > tall:
+            raise OptionError(
+                f"a stride of {options['stride']} leaves gaps between windows of {options['window']}; give a"
+                " smaller one"
+            )
+    if "scales" in options and not all(0.05 <= scale <= 20 for scale in options["scales"]):
+        raise OptionError(f"scales lie between 0.05 and 20; got {options['scales']}")
+    if not 0.05 <= options.get("crop", 1) <= 1:
+        raise OptionError(f"crop is a share of the shorter side, from 0.05 to 1; got {options['crop']}")
+    devices.precision_of(options.get("precision", ""), "cpu")
+    if options.get("unmapped", UNMAPPED[0]) not in UNMAPPED:
+        raise OptionError(f"--unmapped {options['unmapped']!r} is not known; use {', '.join(UNMAPPED)}")
+    check_scorers(options.get("scorer", []))
+    keep = parse(options.get("keep", []))
+    if keep.embeddings and any(options.get(key) for key in ("window", "flip", "scales")):
+        raise OptionError("--keep embedding needs whole images: leave out --window, --flip and --scales")
 
 
 def open_network(
@@ -113,9 +153,14 @@ def open_network(
     digest: Callable[[str, ModelOptions], str],
 ) -> OpenNetwork:
     """Open a network on this worker's device; ModelError if it has changed since the run began."""
-    classes = (len(opening.labels), len(settings.class_list))
-    options: ModelOptions = {**opening.options, "device": opening.device, "task": settings.task}
-    network = inference(opening.source, options, classes, load=load, runtime=runtime, methods=opening.methods)
+    channels = [len(opening.labels), len(settings.class_list)]
+    options: ModelOptions = {
+        **opening.options,
+        "device": opening.device,
+        "task": settings.task,
+        "channels": channels,
+    }
+    network = inference(opening.source, options, load=load, runtime=runtime, methods=opening.methods)
     now = digest(opening.source, opening.options)
     expected = opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
@@ -128,7 +173,7 @@ def open_network(
             f"{opening.source}: its files changed while this line ran; run the same line again, which"
             " redoes everything with the new ones"
         )
-    beside_network.check_fitted(
+    doubt_methods.check_fitted(
         opening.methods,
         opening.options.get("scorer", []),
         now + network.network.weights,
@@ -144,23 +189,22 @@ def open_network(
 def inference(
     source: str,
     options: ModelOptions,
-    classes: tuple[int, ...] = (),
     *,
     load: Load,
     runtime: str,
     methods: str = "",
 ) -> Inference:
-    """Open a network with the way images are shown to it; ``classes`` are plausible numbers of channels,
-    ``methods`` is the folder of the methods fitted to it.
+    """Open a network with the way images are shown to it; ``methods`` is the folder of the methods fitted to
+    it.
     """
     device = devices.pick(str(options.get("device", "")), runtime)
-    fitted = beside_network.load_methods(methods, options.get("scorer", []), source)
+    fitted = doubt_methods.load_methods(methods, options.get("scorer", []), source)
     layers = [
         *parse(options.get("keep", [])).embeddings,
-        *beside_network.layers_of(fitted),
+        *doubt_methods.layers_of(fitted),
         *cast("list[str]", options.get("layers", [])),
     ]
-    network = load(source, {**options, "layers": layers}, classes, device)
+    network = load(source, {**options, "layers": layers}, device)
     if options.get("task") == CLASSIFICATION:
         return Classifier(
             network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1))
@@ -345,44 +389,3 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
         kept = {kind: held for kind, held in kept.items() if not kind.startswith(DOUBT)}
     codes = {kind: tuple(array_codes.encode(values) for values in held) for kind, held in kept.items()}
     return Row(image.id, code, codes | counts)
-
-
-def load_onnx(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open an ONNX file."""
-    return OnnxNetwork(source, options, classes, device)
-
-
-def load_transformers(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open a folder of the transformers library."""
-    del classes
-    return TransformersNetwork(source, options, device, source)
-
-
-def load_hub(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open a model of the hub, at the revision of the options."""
-    del classes
-    return TransformersNetwork(hub.folder_of(source, options.get("revision", "")), options, device, source)
-
-
-def load_exported(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open a program that torch.export saved."""
-    del classes
-    return torch_network.exported(source, options, device)
-
-
-def load_script(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open a TorchScript file."""
-    del classes
-    return torch_network.scripted(source, options, device)
-
-
-def load_trained(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open a network that `train` made."""
-    del classes
-    return network_folder.open_trained(source, options, device)
-
-
-def load_function(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
-    """Open what a user's function returns, or is."""
-    del classes
-    return of_function(source, options, device)

@@ -180,7 +180,7 @@ class Source:
     origin: Callable[[Source, Request], Origin] = _of_rules
     options: tuple[str, ...] = ("resize_maps",)
     tasks: tuple[Task, ...] = BOTH  # of the studies that it fits
-    load: Callable[[str, ModelOptions, tuple[int, ...], str], Network] | None = None
+    load: Callable[[str, ModelOptions, str], Network] | None = None
     revision: Callable[[str], str] | None = None
     runtime: Literal["", "onnx", "torch"] = ""
     own_sizes: bool = False

@@ -221,10 +221,18 @@ class Artefact:
         record = self.record(study, name)
         return {} if record is None else self.inputs(study, name, record)
 
+    def changed(self, study: Study, name: str = "") -> frozenset[str]:
+        """Return its inputs that differ now."""
+        which = "changed", self.name, name
+        if which not in study.computed:
+            held = self.made_from(study, name) or {}
+            now = self.made_from_now(study, name)
+            study.computed[which] = frozenset(of for of in {*held, *now} if held.get(of) != now.get(of))
+        return cast("frozenset[str]", study.computed[which])
+
     def is_done(self, study: Study, name: str = "") -> bool:
         """Whether it exists and follows from the current study."""
-        held = self.made_from(study, name)
-        return held is not None and held == self.made_from_now(study, name)
+        return self.made_from(study, name) is not None and not self.changed(study, name)
 
     def reason(self, input_: str) -> str:
         """Return why it is stale if this input changed; '' for a part."""

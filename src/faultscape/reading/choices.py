@@ -226,7 +226,7 @@ def _weights(
     items: Sequence[tuple[str, ...]], people: Sequence[str], classes: Sequence[int], *, symmetric: bool
 ) -> dict[str, float] | None:
     # only where it was asked for, as its estimate loads scipy
-    from faultscape.labelling.people.answer_weights import answer_weights
+    from faultscape.labelling.people.estimated_accuracy import answer_weights
 
     numbers = {item: k for k, item in enumerate(dict.fromkeys(items))}
     who, person = np.unique(np.array(people, dtype=np.str_), return_inverse=True)

@@ -25,7 +25,7 @@ from faultscape.classes.class_lists import allowed, table
 from faultscape.comparison.concordance import concordances
 from faultscape.comparison.distance_definitions import distances_of
 from faultscape.comparison.semantic_distances import pair_distances
-from faultscape.maps.votes import vote_entropy
+from faultscape.maps.counts import vote_entropy
 from faultscape.nouns import Definition, Slots
 from faultscape.progress import Tick
 from faultscape.reading import fill

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from faultscape.corpus.layouts import fishyscapes, lost_and_found, lost_and_found_selection
+from faultscape.corpus.layouts import fishyscapes, lost_and_found
 from faultscape.corpus.layouts.catalogue import entry
 from faultscape.corpus.layouts.layout import Frame, check, find_frames
 from faultscape.errors import CorpusError
@@ -41,7 +41,7 @@ def selection(root: str) -> tuple[Frame, ...]:
     """Return the frames selected in section 3.2: no children or bicycles, every sixth image, no image without
     an object, split by location.
     """
-    chosen = lost_and_found_selection.choose(original_frames(root))
+    chosen = lost_and_found.choose(original_frames(root))
     print(chosen)
     return chosen.frames
 
@@ -54,7 +54,7 @@ def published_selection(root: str, labels: str) -> tuple[Frame, ...]:
             f"{labels}: holds no labels; expected DDDD_NAME_labels.png as Fishyscapes publishes them"
         )
     labelled = [Frame(path.name.removesuffix("_labels.png"), "", str(path)) for path in found]
-    return lost_and_found_selection.published(original_frames(root), labelled)
+    return lost_and_found.published(original_frames(root), labelled)
 
 
 def write(frames: Sequence[Frame], out: str, variant: str) -> None:

@@ -54,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Row:
-    """A model's marks, one a column, behind some ``words``; ``note`` stands beside its name, and ``kind`` are
+    """A model's marks, one a column, behind some ``words``; ``note`` is next to its name, and ``kind`` are
     CSS classes: main, first, sure, chance.
     """
 

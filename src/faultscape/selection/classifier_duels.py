@@ -23,7 +23,7 @@ from typing import get_args
 import numpy as np
 
 from faultscape.choices import CapRule, Discrepancy
-from faultscape.comparison.expected_distances import expected_distance
+from faultscape.comparison.semantic_distances import expected_distance
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import KEPT_OUT, Definition, PairSlot, Predictions, Slots
 from faultscape.ties import RULE, tie_ranks

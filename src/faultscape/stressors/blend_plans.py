@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from faultscape.errors import CorpusError, OptionError
 from faultscape.formats.guard import MAX_PIXELS
 from faultscape.stressors.blend_steps.catalogue import BlendPreset, steps_of
-from faultscape.stressors.blend_steps.depth import farness
+from faultscape.stressors.blend_steps.steps import farness
 from faultscape.stressors.fog import HORIZON, Fog
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.placement import AREAS, Placement, draw_box, is_free, own_box

@@ -47,8 +47,8 @@ class ModelOptions(TypedDict, total=False):
     """The options of a model, as study.toml holds them: those of `predict` for NAME, of which each kind of
     source uses some.
 
-    ``device``, ``task``, ``layers`` and ``counted`` are added when a network is opened, and are not in the
-    file.
+    ``device``, ``task``, ``layers``, ``channels`` and ``counted`` are added when a network is opened, and are
+    not in the file.
     """
 
     labels: str | dict[str, str]  # given, or of a table the mapping of its own
@@ -86,6 +86,7 @@ class ModelOptions(TypedDict, total=False):
     device: str
     task: str
     layers: list[str]
+    channels: list[int]  # how many a network may have: those of its labels, those of the study
     counted: bool
 
 

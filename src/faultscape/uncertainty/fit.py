@@ -18,7 +18,7 @@ from faultscape.errors import MetricError, ModelError
 from faultscape.uncertainty import tensors
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
 from faultscape.uncertainty.heads.gaussian_process import processes_of
-from faultscape.uncertainty.training.memory import in_memory
+from faultscape.uncertainty.training.losses import in_memory
 from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
 # candidates for the mean-field factor

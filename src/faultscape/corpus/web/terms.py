@@ -3,17 +3,29 @@
 
 Conventions: terms go class by class in the order of the list, its name before other words for it, then all
 pairs; the background is not searched for. Each query occurs once, with all its classes. A term is a row of
-queries.csv: query, kind, and the names of the classes, separated by ``;``.
+queries.csv: query, kind, and the names of the classes, separated by ``;``. Synonyms and hyponyms are the
+words of a noun's first, most frequent sense in a folder of WordNet 3.x (``index.noun``, ``data.noun``), and
+of that sense's direct hyponyms.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from faultscape.corpus.web.wordnet import Sense
+from faultscape.classes.hierarchy import HYPONYMS, noun_files, read_synset
 from faultscape.nouns import Classes
 from faultscape.study.tables.web_pictures import Term
+
+
+@dataclass(frozen=True)
+class Sense:
+    """The words of a noun's first sense, and the words of its direct hyponyms."""
+
+    lemmas: tuple[str, ...]
+    hyponyms: tuple[str, ...]
 
 
 def terms(
@@ -94,3 +106,33 @@ def merge(
     refreshed = [new.get(line.query.lower(), line) if line in offered else line for line in lines]
     added = [t for key, t in new.items() if key not in there and key not in before]
     return [*refreshed, *added], list((before | new).values())
+
+
+def senses(folder: Path, nouns: Iterable[str]) -> dict[str, Sense]:
+    """Return the first noun sense of each noun in WordNet; CorpusError if the folder does not hold WordNet,
+    or is damaged.
+    """
+    keys = {noun: "_".join(noun.lower().split()) for noun in nouns}
+    found = {}
+    with noun_files(folder, "index.noun", "data.noun") as place, (place / "data.noun").open("rb") as data:
+        first = _first_senses(place / "index.noun", set(keys.values()))
+        for noun, key in keys.items():
+            if key in first:
+                synset = read_synset(data, first[key])
+                narrower = [
+                    word for number in synset.to(HYPONYMS) for word in read_synset(data, number).lemmas
+                ]
+                found[noun] = Sense(synset.lemmas, tuple(dict.fromkeys(narrower)))
+    return found
+
+
+def _first_senses(index: Path, wanted: set[str]) -> dict[str, int]:
+    """Return the offset of the first sense of each wanted lemma."""
+    first = {}
+    with index.open(encoding="utf-8") as file:
+        for line in file:
+            lemma = line.partition(" ")[0]
+            if lemma in wanted:  # lemma pos synset_cnt p_cnt [symbols] sense_cnt tagsense_cnt offset...
+                fields = line.split()
+                first[lemma] = int(fields[6 + int(fields[3])])
+    return first

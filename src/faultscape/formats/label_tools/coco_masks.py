@@ -24,8 +24,16 @@ import numpy as np
 from faultscape.errors import CorpusError, LabellingError, LabelMapError
 from faultscape.formats import coco
 from faultscape.formats.guard import load_json
-from faultscape.formats.label_tools.named_ids import VOID, id_of, nothing_of
-from faultscape.formats.label_tools.named_masks import Box, Piece, check_size, class_masks, painted
+from faultscape.formats.label_tools.named_masks import (
+    VOID,
+    Box,
+    Piece,
+    check_size,
+    class_masks,
+    id_of,
+    nothing_of,
+    painted,
+)
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import FOLDER, size_fault
 from faultscape.nouns import Classes

@@ -31,8 +31,7 @@ from faultscape.formats.label_tools.coco_masks import (
     photo_at_fault,
     twice,
 )
-from faultscape.formats.label_tools.named_ids import id_of
-from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks
+from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, id_of
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.png import encode_pixels
 from faultscape.nouns import UNKNOWN, Classes

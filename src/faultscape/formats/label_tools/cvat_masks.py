@@ -35,8 +35,9 @@ from PIL import Image
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import decoding, open_picture
+from faultscape.formats.label_maps import stored_values
 from faultscape.formats.label_tools.archive import Archive, is_zip, opened
-from faultscape.formats.label_tools.named_ids import (
+from faultscape.formats.label_tools.named_masks import (
     Colour,
     distinct_colours,
     id_of,
@@ -47,7 +48,6 @@ from faultscape.formats.label_tools.named_ids import (
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import PhotosBeside
-from faultscape.formats.stored_values import stored_values
 from faultscape.nouns import Classes
 
 NAME = "cvat-masks.zip"

@@ -25,8 +25,14 @@ import numpy as np
 from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError
-from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, nothing_of
-from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
+from faultscape.formats.label_tools.named_masks import (
+    check_size,
+    class_masks,
+    known_ids,
+    name_of_ids,
+    nothing_of,
+    painted,
+)
 from faultscape.formats.label_tools.outlines import outlines as outlines_of
 from faultscape.formats.label_tools.studio import brush
 from faultscape.formats.label_tools.studio.shapes import (

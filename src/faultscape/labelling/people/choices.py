@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from faultscape.errors import LabellingError
-from faultscape.labelling.people.shares import Share, share_of
-from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
+from faultscape.labelling.people.vote_columns import Share, same_length, share_of, size_of, vote_column
 from faultscape.metrics.intervals.units import LEVEL
 
 CHOICES = ("left", "right", "both good", "both bad", "not sure", "skip")

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from faultscape.errors import LabellingError
-from faultscape.labelling.people.shares import Share, share_of
+from faultscape.labelling.people.vote_columns import Share, share_of
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units, units_of
 
 FEW = 5  # with fewer tagged or other images, a difference cannot be estimated

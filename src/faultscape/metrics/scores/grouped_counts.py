@@ -14,9 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import zstandard
@@ -24,7 +22,7 @@ import zstandard
 from faultscape.errors import LabelMapError, MetricError
 from faultscape.maps.regions import number
 from faultscape.metrics.scores.bootstrap import SparseHistogram
-from faultscape.metrics.scores.histogram import KEYS, SIZE
+from faultscape.metrics.scores.histogram import KEYS, SIZE, counting_kernels
 
 RIGHT = 0
 WRONG = 1
@@ -157,7 +155,7 @@ def count_groups(
     bits = np.ascontiguousarray(score).view(np.uint16).ravel()
     of = np.ascontiguousarray(groups).ravel()
     dense = np.zeros((OBJECTS, SIZE), np.uint32)
-    if (kernels := _kernels()) is not None:
+    if (kernels := counting_kernels()) is not None:
         kernels.count_in_groups(bits, of, dense)
     else:
         for group in range(OBJECTS):
@@ -313,13 +311,3 @@ def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
 
 
 _NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, bool))
-
-
-@cache
-def _kernels() -> Any:
-    """Return the compiled kernel, or None where numba cannot be imported."""
-    try:
-        from faultscape.metrics.kernels import histogram as compiled_histogram
-    except ImportError:
-        return None
-    return compiled_histogram

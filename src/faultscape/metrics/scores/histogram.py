@@ -62,7 +62,7 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
             f"{where + ': ' if where else ''}the score holds {score.dtype}; expected float16 (see logit16)"
         )
     bits = np.ascontiguousarray(score).view(np.uint16)
-    kernels = _kernels()
+    kernels = counting_kernels()
     by_bits = np.zeros((2, SIZE), np.int64)
     if kernels is None or anomaly.dtype != np.uint8:
         for label in (0, 1):
@@ -131,10 +131,10 @@ def _mirrored(counts: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _kernels() -> Any:
+def counting_kernels() -> Any:
     """Return the compiled kernel, or None where numba cannot be imported."""
     try:
-        from faultscape.metrics.kernels import histogram as compiled_histogram
+        from faultscape.metrics.kernels import stream as compiled_histogram
     except ImportError:
         return None
     return compiled_histogram

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pickletools import genops
 
 from faultscape.errors import ModelError
-from faultscape.prediction.network_files.exported_graphs import EFFECTS, NAMESPACES
+from faultscape.prediction.network_files.exported_files import EFFECTS, NAMESPACES
 
 _TOKEN = re.compile(r'[ \n]+|("(?:[^"\\\n]|\\[^\n])*"|\w+|[!$%&()*+,\-./:;<=>?@\[\]^`{|}~])', re.ASCII)
 _CLASSES = ("profiler", "quantized", "rnn")  # torch's own C++ classes that ordinary networks use

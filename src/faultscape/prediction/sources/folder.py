@@ -27,7 +27,7 @@ from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
 from faultscape.corpus.sources import MAP_ENDINGS, Say, find
 from faultscape.errors import FaultscapeError, LabelMapError
-from faultscape.formats.confidence import beside, read_confidence
+from faultscape.formats.scores import beside, read_confidence
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import NO_MAP, Batch, Row

@@ -22,12 +22,11 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError, said_by
-from faultscape.prediction.classifiers import as_pixel
-from faultscape.prediction.inputs import KEYS, resized
+from faultscape.prediction.inputs import KEYS, Size, resized
 from faultscape.prediction.source import Source
-from faultscape.prediction.sources.network import Answer, Network, Size
+from faultscape.prediction.sources.network import CONFIDENCE, Network, Outputs
 from faultscape.prediction.sources.torch_network import of_module
-from faultscape.study.settings import CLASSIFICATION, ModelOptions
+from faultscape.study.settings import ModelOptions
 
 
 def recognised(source: str, task: str) -> bool:
@@ -79,7 +78,7 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
                 ) from None
         raise ModelError(str(error)) from None
     if not _without_arguments(function):
-        return PredictorNetwork(function, source, classifies=options.get("task") == CLASSIFICATION)
+        return PredictorNetwork(function, source, options)
     try:
         loaded = function()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
@@ -95,21 +94,13 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
     return of_module(loaded, source, given, device)
 
 
-class PredictorNetwork:
+class PredictorNetwork(Network):
     """A function that predicts one image at a time."""
 
-    batch = 1
-    device = "cpu"
-    marginal = False
-    channels: int | None = None
-    notes: tuple[str, ...] = ()
-    weights = ""
-
-    def __init__(self, function: Callable[[np.ndarray], Any], name: str, *, classifies: bool = False) -> None:
+    def __init__(self, function: Callable[[np.ndarray], Any], name: str, options: ModelOptions) -> None:
         self._function = function
-        self.name = name
-        self._classifies = classifies
-        self.class_names = [str(word) for word in getattr(function, "classes", [])]
+        said = {"classes": getattr(function, "classes", [])}
+        super().__init__(name, said, {"task": options.get("task", ""), "batch": 1})
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return the image unchanged, or resized to ``size`` if given."""
@@ -117,17 +108,14 @@ class PredictorNetwork:
         photo = photo if size is None else resized(photo, size)
         return photo.transpose(2, 0, 1)
 
-    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return the function's answer for each image."""
+    def outputs(self, block: np.ndarray, embeddings: Sequence[str]) -> Outputs:
+        """Return the function's answer for the one image of a block."""
         if embeddings:
             raise ModelError(
                 f"{self.name}: a function of one image has no layers to keep; return a network instead"
             )
-        return [self._of(np.ascontiguousarray(picture.transpose(1, 2, 0))) for picture in block]
-
-    def _of(self, photo: np.ndarray) -> Answer:
         try:
-            given = self._function(photo)
+            given = self._function(np.ascontiguousarray(block[0].transpose(1, 2, 0)))
         except MemoryError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
@@ -136,53 +124,20 @@ class PredictorNetwork:
             raise ModelError(
                 f"{self.name}: the function returned None; expected labels, logits, or a dict of them"
             )
-        said = given if isinstance(given, dict) else {}
-        if isinstance(given, dict) and not {"logits", "labels"} & set(given):
+        said = given if isinstance(given, dict) else {"logits": given}
+        main = next((word for word in ("logits", "labels") if word in said), "")
+        if not main:
             raise ModelError(
                 f"{self.name}: the function returned a dict of {sorted(map(str, given))}; expected `logits`"
-                " or"
-                " `labels` among them"
+                " or `labels` among them"
             )
-        values = _array(said.get("logits", said.get("labels")) if said else given)
-        given_as = _described(values)
-        values = as_pixel(values) if self._classifies else values
-        confidence = said.get("confidence")
-        confidence = None if confidence is None else _numbers(confidence, self.name)
-        if values.ndim == 3 and values.dtype.kind == "f" and values.size:
-            if len(values) == 1:
-                raise ModelError(
-                    f"{self.name}: the function returned one channel, whose largest is always class 0;"
-                    " return one channel per class, or labels"
-                )
-            with np.errstate(over="ignore"):
-                return Answer(values.astype(np.float32), confidence=confidence)
-        if values.ndim == 2 and values.dtype.kind in "iub" and values.size:
-            if values.min() < 0 or values.max() > 65535:
-                raise ModelError(
-                    f"{self.name}: the function returned labels from {values.min()} to {values.max()};"
-                    " labels are"
-                    " 0 to 65535"
-                )
-            return Answer(labels=values.astype(np.uint16), confidence=confidence)
-        expected = (
-            "one label (a whole number 0 to 65535) or logits (C numbers, one per class)"
-            if self._classifies
-            else "labels (whole numbers 0 to 65535, H x W) or logits (C x H x W)"
-        )
-        raise ModelError(f"{self.name}: the function returned {given_as}; expected {expected}")
-
-
-def _described(values: np.ndarray) -> str:
-    """Return a readable description of what a function returned.
-
-    >>> _described(np.asarray("cat")), _described(np.zeros(3))
-    ("'cat'", 'float64 of shape (3,)')
-    """
-    return (
-        repr(values.item())
-        if values.ndim == 0 and values.dtype.kind in "US"
-        else f"{values.dtype} of shape {values.shape}"
-    )
+        values = _array(said[main])
+        if values.dtype.kind not in "fiub":
+            raise self.refused(values)
+        named = {main: values[None]}
+        if said.get(CONFIDENCE) is not None:
+            named[CONFIDENCE] = _numbers(said[CONFIDENCE], self.name)[None]
+        return Outputs(main, named)
 
 
 def _array(value: Any) -> np.ndarray:

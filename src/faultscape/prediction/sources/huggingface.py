@@ -5,85 +5,81 @@ Conventions: images are prepared by the library's own processor, one at a time, 
 its batch. Scores of a query network are the sum over queries of softmax(class), without the last, empty
 class, times sigmoid(mask), with masks at the size at which the library marginalises them. For EoMT, long
 images are cut into windows along their longer side, as its processor does. Weights come from safetensors, or
-from checkpoints read as weights only.
+from checkpoints read as weights only. A model of the hub, ``hf:OWNER/MODEL`` or ``hf:OWNER/MODEL@REVISION``,
+is fetched into the hub's own cache. The commit found is recorded with the model, so that every later run and
+every worker uses the same one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from faultscape.errors import ModelError, library_text
 from faultscape.library_warnings import without_warnings
-from faultscape.prediction.classifiers import as_pixel
-from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import inputs_of, resized
-from faultscape.prediction.sources.network import Answer, Size
-from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain
-from faultscape.prediction.sources.torch_pass import running, watched
+from faultscape.prediction.inputs import Size, resized
+from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, only_weights, plain
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 from faultscape.uncertainty.networks import folder_weights
 
-BATCH = 8
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
 _SMALL = (64, 64)  # an image that shows which tensors reach the answer
+_BESIDE_WEIGHTS = ["*.json", "*.txt"]  # the other files of a folder
 _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the image size
 
 
-class TransformersNetwork:
+class TransformersNetwork(TorchNetwork):
     """An open folder of the transformers library; ModelError if it has no suitable network."""
 
-    weights = ""
-
     def __init__(self, folder: str, options: ModelOptions, device: str = "cpu", name: str = "") -> None:
-        name = self.name = name or str(folder)
+        name = name or str(folder)
         torch = need_torch(name)
         try:
             import transformers
         except ImportError:
             raise ModelError(f"{name}: running it needs transformers; install faultscape[torch]") from None
-        given = cast(
-            "ModelOptions", {key: value for key, value in options.items() if value not in (None, "", [])}
-        )
-        self.device, self.batch = device, int(given.get("batch", BATCH))
-        self._precision = precision_of(str(given.get("precision", "")), device)
-        self._classifies = given.get("task") == CLASSIFICATION
+        classifies = options.get("task") == CLASSIFICATION
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
         with without_warnings():
-            config = _config(transformers, str(folder), name, classifies=self._classifies)
+            config = _config(transformers, str(folder), name, classifies=classifies)
             self._kind = config.model_type
-            self.marginal = self._kind in QUERIES and not self._classifies
+            self.marginal = self._kind in QUERIES and not classifies
             auto = (
                 transformers.AutoModelForUniversalSegmentation
                 if self.marginal
                 else transformers.AutoModelForSemanticSegmentation
             )
-            auto = transformers.AutoModelForImageClassification if self._classifies else auto
+            auto = transformers.AutoModelForImageClassification if classifies else auto
             safe = any(Path(folder).glob("*.safetensors"))
             with only_weights():
-                self.module, fit = folder_weights.load(
+                module, fit = folder_weights.load(
                     auto, str(folder), name, use_safetensors=True if safe else None, dtype=torch.float32
                 )
             self._processor = _processor(transformers, str(folder))
-        self.module = self.module.eval().to(device)
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
-        self.class_names = [] if all(n == f"LABEL_{k}" for k, n in enumerate(names)) else names
-        self.channels = config.num_labels
-        self._plain = inputs_of({"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], **given}, name)
-        self._own = {key: given[key] for key in ("mean", "std") if key in given}
+        said = {
+            "mean": [0.485, 0.456, 0.406],
+            "std": [0.229, 0.224, 0.225],
+            "classes": [] if all(n == f"LABEL_{k}" for k, n in enumerate(names)) else names,
+        }
+        module = module.eval().to(device)
+        super().__init__(module, name, said, options, device, channels=config.num_labels)
+        self._own = {key: options[key] for key in ("mean", "std") if options.get(key)}
         self._refuse_random(fit.missing)
         self.notes = (*self._words(), *folder_weights.unused_note(name, fit.unused))
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return an image prepared by the library's processor; with ``size``, it only normalises."""
-        size = size or self._plain.size
+        size = size or self.inputs.size
         if self._processor is None:
-            return self._plain.prepare(photo, target, size)
+            return super().prepare(photo, target, size)
         changed: dict[str, Any] = {
             f"image_{key}": value if len(value) > 1 else value * 3 for key, value in self._own.items()
         }
@@ -121,19 +117,9 @@ class TransformersNetwork:
         """Return the output of the library's module for a tensor of prepared images."""
         return self.module(pixel_values=pictures)
 
-    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return an answer for each prepared image."""
-        import torch
-
-        with (
-            running(self.name, self.device, self._precision),
-            watched(self.module, self.name, embeddings) as seen,
-        ):
-            given = self.call(torch.from_numpy(block).to(self.device))
-            scores = plain(self._marginalised(given) if self.marginal else given.logits)
-            kept = {layer: plain(value) for layer, value in seen.items()}
-        layers = by_picture(kept, len(block), self.name)
-        return [Answer(as_pixel(scores[k]), embeddings=layers[k]) for k in range(len(block))]
+    def logits_of(self, given: Any) -> np.ndarray:
+        """Return the logits, or the sums of class x mask, of the library's output."""
+        return plain(self._marginalised(given) if self.marginal else given.logits)
 
     def _refuse_random(self, missing: Sequence[str]) -> None:
         """Raise ModelError if a tensor that the files lack changes the answer. Some do not: the library's
@@ -177,7 +163,7 @@ class TransformersNetwork:
                     " --mean and --std"
                 ),
             )
-        if getattr(self._processor, "do_center_crop", False) and self._plain.size is None:
+        if getattr(self._processor, "do_center_crop", False) and self.inputs.size is None:
             cut = (
                 f"note: the processor of {self.name} crops the center of each image, and the library"
                 " stretches its labels over the whole image"
@@ -237,3 +223,79 @@ def _edge(size: Any, key: str) -> int:
     library's version.
     """
     return int((size.get(key) if isinstance(size, dict) else getattr(size, key, None)) or 0)
+
+
+def open_hub(source: str, options: ModelOptions, device: str = "cpu") -> TransformersNetwork:
+    """Open a model of the hub, at the revision of the options."""
+    folder = folder_of(source, options.get("revision", ""))
+    return TransformersNetwork(folder, options, device, source)
+
+
+def is_of_hub(source: str, task: str) -> bool:
+    """Whether a SOURCE is a model of the hub."""
+    del task
+    return source.startswith("hf:")
+
+
+def digest(source: str, options: ModelOptions) -> str:
+    """Return a digest of a model's name and commit."""
+    return hashlib.sha256(f"{source}@{options.get('revision', '')}".encode()).hexdigest()
+
+
+def revision_of(source: str) -> str:
+    """Return the commit that hf:OWNER/MODEL[@REVISION] currently names; ModelError if it is not available."""
+    return fetch(source.removeprefix("hf:"))[1]
+
+
+def folder_of(source: str, revision: str) -> str:
+    """Return the folder of a model of the hub at a revision, or at the one in its name."""
+    name, _, own = source.removeprefix("hf:").partition("@")
+    return fetch(f"{name}@{revision or own}" if revision or own else name)[0]
+
+
+def fetch(repository: str) -> tuple[str, str]:
+    """Return (folder, commit) of a repository; cached ones need no network. ModelError with what to do if it
+    is not available.
+    """
+    name, _, revision = repository.partition("@")
+    try:
+        from huggingface_hub import errors, snapshot_download
+    except ImportError:
+        raise ModelError(
+            f"hf:{repository}: fetching it needs huggingface_hub; install faultscape[torch]"
+        ) from None
+
+    def get(patterns: list[str]) -> Path:
+        return Path(
+            snapshot_download(name, revision=revision or None, allow_patterns=[*_BESIDE_WEIGHTS, *patterns])
+        )
+
+    try:
+        folder = get(["*.safetensors"])
+        if not any(folder.glob("*.safetensors")):
+            folder = get(["pytorch_model*.bin"])
+    except errors.HFValidationError:
+        raise ModelError(
+            f"hf:{repository}: expected a hub model as OWNER/MODEL, for example"
+            " hf:nvidia/segformer-b0-finetuned-ade-512-512"
+        ) from None
+    except errors.GatedRepoError:
+        raise ModelError(
+            f"hf:{repository}: its owner requires you to accept terms first: do so on the model's page,"
+            " then run `hf auth login`"
+        ) from None
+    except errors.RepositoryNotFoundError:
+        raise ModelError(
+            f"hf:{repository}: the hub has no such model, or it is private: check the name, or run `hf auth"
+            " login`"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise ModelError(f"hf:{repository}: the model has no revision {revision!r}") from None
+    except Exception as error:  # noqa: BLE001 - each HTTP library has its own errors
+        why = library_text(error, first_line=True, most=200)
+        raise ModelError(
+            f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); on a"
+            f" machine with network access run `hf download {name}`, copy that folder here, and pass the"
+            " folder instead of the model"
+        ) from None
+    return str(folder), folder.name

@@ -26,8 +26,8 @@ from faultscape import child_process
 from faultscape.corpus.photos import read_bytes_of
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
 from faultscape.errors import FaultscapeError, ImageError, ModelError, RefusedError
-from faultscape.formats.confidence import read_confidence
 from faultscape.formats.pictures import rgb_of
+from faultscape.formats.scores import read_confidence
 from faultscape.made_aside import held_folder, identity
 from faultscape.maps import array_codes, runs
 from faultscape.prediction.batches import Batch, Row

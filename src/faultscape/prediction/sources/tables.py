@@ -27,9 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from faultscape.corpus.first_lines import what_is
-from faultscape.corpus.id_lists import counting
-from faultscape.corpus.image_names import called, ids_meant
+from faultscape.corpus.id_lists import called, counting, ids_meant, what_is
 from faultscape.corpus.sources import HEADS
 from faultscape.errors import ModelError, closest, counted
 from faultscape.formats import tables

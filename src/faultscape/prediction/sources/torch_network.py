@@ -8,6 +8,10 @@ as probabilities, and a ``variance`` (N, h, w) of logits. An archive says its ow
 ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded module in attributes of
 these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than
 compute, is refused.
+
+One pass of torch: what it raises in our words, and what layers give in it.
+
+Conventions: layers are named as ``named_modules`` names them.
 """
 
 from __future__ import annotations
@@ -21,34 +25,22 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, library_text
+from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.library_warnings import without_warnings
 from faultscape.metrics.scorers import NONE, scorer_named
-from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
-from faultscape.prediction.inputs import KEYS, inputs_of, size_of
+from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
-from faultscape.prediction.network_files.unchanged_files import unchanged
-from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size, padded_to
-from faultscape.prediction.sources.torch_pass import running, watched
-from faultscape.study.settings import CLASSIFICATION, ModelOptions
+from faultscape.prediction.sources.network import BESIDE, Network, Outputs, unchanged
+from faultscape.study.settings import ModelOptions
 
-BATCH = 8
 DRAWS = 8  # members that a head draws
 _EXTRA = "faultscape.json"
+INPUT = ":in"  # behind a layer's name: what it is given, instead of what it gives
 
 
-class TorchNetwork:
-    """A torch module that is ready to run; ``said`` is what it says about its own input, and options go
-    before that.
-
-    ``fixed`` is the shape (N, 3, H, W) of its input, None where an axis may have any length: what is fixed
-    goes before both.
-    """
-
-    marginal = False
-    notes: tuple[str, ...] = ()
-    weights = ""
+class TorchNetwork(Network):
+    """A torch module that is ready to run, of ``channels`` if that is known."""
 
     def __init__(
         self,
@@ -57,82 +49,49 @@ class TorchNetwork:
         said: dict[str, Any],
         options: ModelOptions,
         device: str = "cpu",
-        fixed: Sequence[int | None] = (None,) * 4,
+        shape: Sequence[int | None] = (None,) * 4,
         channels: int | None = None,
     ) -> None:
-        given = {key: value for key, value in options.items() if value not in (None, "", [])}
-        said = {**said, **given}
-        self.name = name
-        self.device = device
+        super().__init__(name, said, options, device, shape=shape)
         self.module = module
-        self.fixed_batch = fixed[0] or 0
-        self.batch = self.fixed_batch or int(said.get("batch", BATCH))
-        self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
-        self.inputs = inputs_of(said, name, size=self.fixed)
-        self.window, self.stride = (_window(said, name, key) for key in ("window", "stride"))
-        self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
-        self._precision = precision_of(str(given.get("precision", "")), device)
-        self._classifies = given.get("task") == CLASSIFICATION
-        self.dirichlet = said.get("dirichlet") is True
-
-    def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
-        """Return an image as the network's input."""
-        return self.inputs.prepare(photo, target, size)
+        self._precision = precision_of(str(options.get("precision") or ""), device)
 
     def call(self, pictures: Any) -> Any:
         """Return what the module gives for a tensor of prepared images."""
         return self.module(pictures)
 
-    def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
-        """Return an answer for each prepared image."""
+    def outputs(self, block: np.ndarray, embeddings: Sequence[str]) -> Outputs:
+        """Return what the module gives for prepared images."""
         import torch
 
-        count = len(block)
-        block = padded_to(block, self.fixed_batch)
         with (
             running(self.name, self.device, self._precision),
             watched(self.module, self.name, embeddings) as seen,
         ):
             given = self.call(torch.from_numpy(block).to(self.device))
-            members, variance, outlier = doubt_of(given, self.name, len(block))
-            values = (
-                members[:, 0]
-                if members is not None and not has_logits(given)
-                else numbers_of(given, self.name)
-            )
-            kept = {layer: plain(value) for layer, value in seen.items()}
-        if len(values) != len(block):
-            raise ModelError(f"{self.name}: returned {len(values)} results for {len(block)} images")
-        if self._classifies and values.ndim < 3:  # one answer a picture, as if it were of one pixel
-            values = np.stack([as_pixel(value) for value in values])
-        whole = values.dtype.kind in "iub"
-        if values.ndim != (3 if whole else 4):
-            wanted = "labels are N x H x W" if whole else "logits are N x C x H x W"
-            raise ModelError(f"{self.name}: gave {values.dtype} of shape {values.shape}; {wanted}")
-        if whole and (values.min() < 0 or values.max() > 65535):
+            found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in BESIDE}
+            named = {key: plain(found[key]) for key in BESIDE if found.get(key) is not None}
+            main = "logits" if "members" not in named or has_logits(given) else "members"
+            if main == "logits":
+                named[main] = self.logits_of(given)
+            return Outputs(main, named, {layer: plain(value) for layer, value in seen.items()})
+
+    def logits_of(self, given: Any) -> np.ndarray:
+        """Return the logits or labels within whatever the module gave."""
+        for key in ("out", "logits"):
+            if isinstance(given, dict) and key in given:
+                given = given[key]
+            elif hasattr(given, key):
+                given = getattr(given, key)
+        if isinstance(given, tuple | list) and given:
+            given = given[0]
+        if isinstance(given, dict):
             raise ModelError(
-                f"{self.name}: gave labels from {values.min()} to {values.max()}; labels are 0 to 65535"
+                f"{self.name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among"
+                " them"
             )
-        if not whole and values.shape[1] == 1:
-            raise ModelError(
-                f"{self.name}: returned one channel, whose largest is always class 0; return one channel"
-                " per class"
-            )
-        layers = by_picture(kept, len(block), self.name)
-        if whole:
-            return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(count)]
-        own = members is None or has_logits(given)
-        return [
-            Answer(
-                values[k] if own else None,
-                embeddings=layers[k],
-                members=() if members is None else tuple(members[k]),
-                variance=None if variance is None else variance[k],
-                values={} if outlier is None else {OUTLIER: (outlier[k][None],)},
-            )
-            for k in range(count)
-        ]
+        return plain(given)
 
 
 def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
@@ -142,20 +101,13 @@ def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
     torch = need_torch(path)
     _no_layers(path, options)
     extra = {_EXTRA: ""}
-    try:
-        # opened once, so that what is checked is what is read
-        with unchanged(path), open(path, "rb") as file, only_weights():
-            exported_files.check(path, file)
-            file.seek(0)
-            program = torch.export.load(file, extra_files=extra)
-            module = program.module(check_guards=False)  # guards are code of the file
-            fixed, channels = _shapes(program)
-    except ModelError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
-        raise ModelError(
-            f"{path}: torch.export cannot load it: {library_text(error, first_line=True)}"
-        ) from None
+    # opened once, so that what is checked is what is read
+    with _loading(path, "torch.export"), open(path, "rb") as file:
+        exported_files.check(path, file)
+        file.seek(0)
+        program = torch.export.load(file, extra_files=extra)
+        module = program.module(check_guards=False)  # guards are code of the file
+        fixed, channels = _shapes(program)
     if len(fixed) != 4 or fixed[1] not in (None, 3):
         raise ModelError(
             f"{path}: takes an input of {' x '.join(str(n or 'any') for n in fixed) or 'no shape'}; expected"
@@ -183,17 +135,24 @@ def scripted(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetw
             f"{path}: is not a TorchScript file; a network cannot be built from weights alone: write a"
             " function that builds it and pass that as file.py:function, or save it with torch.export"
         )
+    with _loading(path, "torch.jit"):
+        scripted_files.check(path)
+        module = torch.jit.load(path, map_location=device, _extra_files=extra)
+    return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
+
+
+@contextmanager
+def _loading(path: str, library: str) -> Iterator[None]:
+    """Read a file that stays the same, and nothing but weights from it; ModelError where a library cannot."""
     try:
         with unchanged(path), only_weights():
-            scripted_files.check(path)
-            module = torch.jit.load(path, map_location=device, _extra_files=extra)
+            yield
     except ModelError:
         raise
     except Exception as error:  # noqa: BLE001 - a damaged archive fails anywhere in torch
         raise ModelError(
-            f"{path}: torch.jit cannot load it: {library_text(error, first_line=True)}"
+            f"{path}: {library} cannot load it: {library_text(error, first_line=True)}"
         ) from None
-    return TorchNetwork(module.eval(), path, _extra(extra[_EXTRA], path), options, device)
 
 
 def of_module(module: Any, name: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
@@ -244,55 +203,11 @@ def need_torch(name: str) -> Any:
     return torch
 
 
-def numbers_of(given: Any, name: str) -> np.ndarray:
-    """Return the logits or labels within whatever a network gave."""
-    for key in ("out", "logits"):
-        if isinstance(given, dict) and key in given:
-            given = given[key]
-        elif hasattr(given, key):
-            given = getattr(given, key)
-    if isinstance(given, tuple | list) and given:
-        given = given[0]
-    if isinstance(given, dict):
-        raise ModelError(
-            f"{name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among them"
-        )
-    return plain(given)
-
-
 def has_logits(given: Any) -> bool:
     """Whether what a network gave holds logits of its own, and not members alone."""
     if isinstance(given, dict):
         return bool({"out", "logits"} & given.keys())
     return getattr(given, "own", given) is not None
-
-
-def doubt_of(given: Any, name: str, count: int) -> list[np.ndarray | None]:
-    """Return the members (N, T, C, h, w), the variance (N, h, w) and the logits of outliers (N, h, w) within
-    whatever a network gave, None where there are none; ModelError for other shapes.
-    """
-    found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in DOUBT}
-    held = [None if found.get(key) is None else plain(found[key]) for key in DOUBT]
-    for key, values in zip(DOUBT, held, strict=True):
-        axes, wanted = (5, "N x T x C x h x w") if key == "members" else (3, "N x h x w")
-        if values is not None and (values.ndim != axes or len(values) != count or not values.size):
-            raise ModelError(
-                f"{name}: gave {key} of shape {values.shape} for {count} images; expected {wanted}"
-            )
-    return held
-
-
-def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
-    """Return what layers gave, for each of ``count`` images; ModelError where a layer does not give one value
-    for each image.
-    """
-    for layer, value in kept.items():
-        if not value.ndim or len(value) != count:
-            raise ModelError(
-                f"{name}: the layer {layer} returned shape {value.shape} for {count} images; expected one"
-                " output per image"
-            )
-    return [{layer: value[k] for layer, value in kept.items()} for k in range(count)]
 
 
 def is_classes_last(shape: Sequence[int], shown: Sequence[int]) -> bool:
@@ -355,13 +270,6 @@ def only_weights() -> Iterator[None]:
         os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
 
 
-def _window(said: dict[str, Any], name: str, key: str) -> Size | None:
-    try:
-        return size_of(said[key], key) if said.get(key) else None
-    except OptionError as error:
-        raise ModelError(f"{name}: invalid input settings: {error}") from None
-
-
 def _extra(text: str | bytes, path: str) -> dict[str, Any]:
     try:
         said = json.loads(text) if text else {}
@@ -370,3 +278,83 @@ def _extra(text: str | bytes, path: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise ModelError(f"{path}: its extra file {_EXTRA} is not a JSON object")
     return {key: said[key] for key in KEYS if key in said}
+
+
+@contextmanager
+def running(name: str, device: str, precision: str, *, gradients: bool = False) -> Iterator[None]:
+    """Run torch at this precision, without gradients where they are not asked for; what it raises becomes
+    ModelError, or MemoryError when memory is short.
+    """
+    import torch
+
+    kind = device.partition(":")[0]
+    try:
+        with (
+            torch.inference_mode(not gradients),
+            torch.set_grad_enabled(gradients),
+            torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
+            without_warnings(),  # a person's network may warn; its result is what counts
+        ):
+            yield
+    except ModelError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
+        if is_out_of_memory(error):
+            torch.cuda.empty_cache()  # nothing where there is no GPU
+            raise MemoryError(library_text(error, first_line=True)) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {_said(error)}") from None
+
+
+def _said(error: BaseException) -> str:
+    """Return what torch says in one line; that of TorchScript is its last, behind a trace of its code."""
+    lines = str(error).strip().splitlines()
+    if len(lines) > 1 and "TorchScript interpreter" in lines[0]:
+        return library_text(RuntimeError(lines[-1].removeprefix("RuntimeError: ")), first_line=True)
+    return library_text(error, first_line=True)
+
+
+@contextmanager
+def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Keep what these layers of a module give while the block runs; ``LAYER:in`` is what a layer is given."""
+    seen: dict[str, Any] = {}
+    hooks = []
+    known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
+    for word in layers:
+        layer = word.removesuffix(INPUT)
+        # of a network with another head
+        layer = f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer
+        if layer not in known:
+            some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
+            raise ModelError(
+                f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}"
+            )
+        if word.endswith(INPUT):
+            hooks.append(
+                known[layer].register_forward_pre_hook(
+                    lambda _m, given, word=word: seen.__setitem__(word, _copied(given[0]))
+                )
+            )
+        else:
+            hooks.append(
+                known[layer].register_forward_hook(
+                    lambda _m, _i, out, word=word: seen.__setitem__(word, _copied(out))
+                )
+            )
+    try:
+        yield seen
+        if silent := [layer for layer in layers if layer not in seen]:
+            raise ModelError(
+                f"{name}: its layer {silent[0]!r} is not called by the network, so it has no output to keep"
+            )
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _copied(value: Any) -> Any:
+    """Return what a layer gave as it is now: an activation in place would overwrite it."""
+    if hasattr(value, "clone"):
+        return value.clone()
+    if type(value) in (tuple, list):
+        return type(value)(_copied(one) for one in value)
+    return value

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.labelling.tags.tag_counts import Given, explain, tag_counts, tagged
+from faultscape.reporting.view import Mark
 
 MOST = 40  # tags on one page
 ALPHA = 0.05
@@ -61,6 +62,11 @@ class Difference:
     high: float
     p_value: float
     sure: bool
+
+    @property
+    def mark(self) -> Mark:
+        """What is drawn of it."""
+        return Mark(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def cards(
 
 
 class Shown(NamedTuple):
-    """One picture: what it is, its address as data, and its ``target`` in the gallery."""
+    """The image itself or a map of it: its name, its address as data, and its ``target`` in the gallery."""
 
     name: str
     source: str
@@ -81,7 +81,7 @@ class Shown(NamedTuple):
 
 
 class First(NamedTuple):
-    """One image: what it shows, and its pictures."""
+    """An image of the first screen: what it shows, and itself and its maps."""
 
     image: str
     title: str

@@ -15,14 +15,16 @@ from typing import Literal, get_args
 import numpy as np
 
 from faultscape.errors import OptionError, closest
-from faultscape.stressors.blend_steps.alpha import smooth_alpha
-from faultscape.stressors.blend_steps.brightness import match_brightness
-from faultscape.stressors.blend_steps.depth import blur_depth
-from faultscape.stressors.blend_steps.glow import add_glow
-from faultscape.stressors.blend_steps.histogram import match_histogram
 from faultscape.stressors.blend_steps.layer import Layer, widened
-from faultscape.stressors.blend_steps.motion import blur_motion
-from faultscape.stressors.blend_steps.noise import add_colour_noise
+from faultscape.stressors.blend_steps.steps import (
+    add_colour_noise,
+    add_glow,
+    blur_depth,
+    blur_motion,
+    match_brightness,
+    match_histogram,
+    smooth_alpha,
+)
 from faultscape.stressors.placement import Placement
 
 BlendPreset = Literal["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"]

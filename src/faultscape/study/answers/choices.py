@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
-from faultscape.study.answers.renames import chains
+from faultscape.study.answers.new_rows import chains, new_rows
 from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED, TRAINING
 
 WORDS = ("first", "second", "both good", "both bad", "not sure", "skip")

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
-from faultscape.study.answers.renames import chains, latest_name
+from faultscape.study.answers.new_rows import chains, latest_name, new_rows
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
 from faultscape.study.settings import read_settings
 

@@ -3,12 +3,18 @@
 Conventions: a row is a frozen dataclass. With a ``key`` it is new if no row has that key; without a key but
 with a ``time``, if the table holds the same row less often; a row with neither is new if it differs from the
 latest one of its question, and the file's last row for the question does not already count.
+
+The current names of classes and models in older answers.
+
+Conventions: a row (until, was, now) applies to all answers up to the one whose number is ``until``.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Protocol, TypeVar
 
 
@@ -74,3 +80,30 @@ def new_rows(
 
 def _whole(row: object) -> tuple[object, ...]:
     return tuple(vars(row).values())
+
+
+def chains(renamed: Sequence[tuple[int, str, str]]) -> Callable[[str, int], tuple[str, ...]]:
+    """Return a function from a name in an answer and the answer's number to all names that its class or model
+    has had since, from rows (until, was, now).
+
+    >>> called = chains([(5, "cat", "feline"), (5, "feline", "felid"), (9, "dog", "cat")])
+    >>> called("cat", 5), called("cat", 6), called("dog", 6)
+    (('cat', 'feline', 'felid'), ('cat',), ('dog', 'cat'))
+    """
+    until = [number for number, _, _ in renamed]
+
+    @cache
+    def chain(word: str, begin: int) -> tuple[str, ...]:
+        names = [word]
+        for _, was, now in renamed[begin:]:
+            names += [now] if was == names[-1] else []
+        return tuple(names)
+
+    return lambda word, number: chain(word, bisect_left(until, number))
+
+
+def latest_name(names: Sequence[str], known: Mapping[str, str]) -> str:
+    """Return the current class at the end of a chain of names; if its last name is unknown, the class of the
+    name before, since a command may have been killed before it stored the new list.
+    """
+    return next((known[name] for name in names[:-3:-1] if name in known), names[-1])

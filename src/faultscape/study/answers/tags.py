@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
-from faultscape.study.answers.renames import chains
+from faultscape.study.answers.new_rows import chains, new_rows
 from faultscape.study.answers.schema import RENAMED, TAGS
 
 _REGION = re.compile(r"([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")

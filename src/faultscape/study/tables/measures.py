@@ -4,18 +4,26 @@ column by column.
 Conventions: one row per image: id and one list per statistic (int64 or float64, of fixed length), whose shape
 is in the column's metadata; an image that could not be measured has no row but a failure in the manifest.
 Statistics missing from a part (for example without confidence) are read as 0 (counts) or NaN (others).
+
+per_image.parquet: one row per data set, model and image: each metric of the single image, and the counts by
+class behind it.
+
+Conventions: undefined metrics are null, as are counts that a model lacks; each model is one row group, so
+that only one is in memory at a time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from faultscape.study.folder import check_name
+from faultscape.study.folder import check_name, put
 from faultscape.study.parts import Part, put_part, read_manifest, read_part, read_schema
 from faultscape.study.tables.corpus import part_name
 
@@ -128,3 +136,50 @@ class Statistics(Mapping[str, np.ndarray]):
 
 def _large(name: str) -> bool:
     return name.startswith("curve_")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRows:
+    """The rows of one model in one data set: ``metrics`` {name: (I,)}, and ``counts`` {name: (I, C)}."""
+
+    data_set: str
+    model: str
+    ids: Sequence[str]
+    metrics: Mapping[str, np.ndarray]
+    counts: Mapping[str, np.ndarray]
+
+
+def put_per_image(
+    path: Path, models: Iterable[ModelRows], metrics: Sequence[str], counts: Sequence[str]
+) -> None:
+    """Write the table with one column for each of ``metrics`` and ``counts``."""
+    sink = pa.BufferOutputStream()
+    writer = None
+    for rows in models:
+        n = len(rows.ids)
+        columns: dict[str, pa.Array] = {
+            "data_set": pa.array([rows.data_set] * n),
+            "model": pa.array([rows.model] * n),
+            "image": pa.array(list(rows.ids)),
+        }
+        columns |= {
+            m: pa.array(rows.metrics.get(m, np.full(n, np.nan)), pa.float64(), from_pandas=True)
+            for m in metrics
+        }
+        columns |= {count: _lists(rows.counts, count, n) for count in counts}
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(sink, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+    put(path, sink.getvalue().to_pybytes())
+
+
+def _lists(counts: Mapping[str, np.ndarray], name: str, n: int) -> pa.Array:
+    """Return a column of lists of counts by class, null if a model has none."""
+    if name not in counts:
+        return pa.array([None] * n, pa.list_(pa.int64()))
+    values = counts[name].reshape(n, -1)
+    return pa.ListArray.from_arrays(
+        np.arange(n + 1, dtype=np.int32) * values.shape[1], pa.array(values.ravel())
+    )

@@ -29,7 +29,7 @@ from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
-from faultscape.uncertainty.training.memory import Shares
+from faultscape.uncertainty.training.losses import LossOptions, Shares
 from faultscape.uncertainty.training.plan import CompletePlan
 
 # image number -> image (H, W, 3) uint8, labels (H, W) int16
@@ -106,6 +106,7 @@ def train(
     total = plan.all_steps(task.images)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
+    options = LossOptions(task.loss, plan.outside_weight, task.smoothing)
     shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
     saved = time.monotonic()
     batches = _batches(plan, task, range(done, total), machine.readers)
@@ -120,8 +121,7 @@ def train(
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
-            told = (weights, task.loss, plan.outside_weight, say, task.smoothing)
-            value = shares.gradients(prepared, optimiser, accelerator, *batch, *told)
+            value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, options, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         skipped = 0 if np.isfinite(norm) else skipped + 1
         if not np.isfinite(value) or skipped > (_SKIPPED if machine.precision == "fp16" else 0):

@@ -21,7 +21,7 @@ from faultscape.uncertainty import tensors
 from faultscape.uncertainty.heads.channels import Doubt, some_logits
 from faultscape.uncertainty.training.crops import pixels, resized
 from faultscape.uncertainty.training.labels import IGNORED
-from faultscape.uncertainty.training.memory import in_memory
+from faultscape.uncertainty.training.losses import in_memory
 from faultscape.uncertainty.training.plan import Size
 
 Pairs = Iterable[Sequence[Tensor]]  # of images (N, 3, H, W) and labels (N, H, W), such as a DataLoader gives

@@ -219,7 +219,7 @@ def _collect(
     stay = [image for image in held.values() if image.id not in dropped]
     back = {image.id for image in fresh if image.id in removed}
     fresh += returning(removed, back)
-    last = max(whole_sizes(root), default=-1) if held else -1
+    last = max(whole_sizes(Corpus(root)), default=-1) if held else -1
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back:
         print(

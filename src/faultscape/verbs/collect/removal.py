@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultscape.corpus.named_ids import named_ids
+from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.sets import descendants, follow

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import place_text
-from faultscape.corpus.web import apis, hits, terms, url_lists
+from faultscape.corpus.web import harvest, hits, terms
 from faultscape.corpus.web.addresses import names_private
-from faultscape.corpus.web.apis import APIS
 from faultscape.corpus.web.http_client import Web, agent
-from faultscape.corpus.web.wordnet import senses
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.progress import progress
 from faultscape.reporting.review import ReviewCard, review_pages
@@ -98,7 +96,7 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     contact = asked.contact or ""
     agent(contact)
     if asked.api is not None:
-        apis.address(asked.api)
+        harvest.address(asked.api)
         if not contact:
             raise OptionError(
                 "--api sends requests to other people's servers; identify yourself with --contact, an e-mail"
@@ -126,7 +124,7 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
         if id_ != classes.background and (not only or n in only)
     ]
     nouns = [terms.spoken(name) for name in named]
-    known = senses(Path(wordnet), nouns) if wordnet else {}
+    known = terms.senses(Path(wordnet), nouns) if wordnet else {}
     held = read_terms(root / "queries.csv")
     offered = read_terms(root / FOLDER / "queries-offered.csv")
     lines, offered = terms.merge(
@@ -154,7 +152,7 @@ def _download(
     per_query: int,
 ) -> Downloaded:
     """Download into STUDY/web, and write the review pages and failures.csv, even if interrupted."""
-    listed, bad = url_lists.read(Path(urls)) if urls is not None else ([], [])
+    listed, bad = hits.read_list(Path(urls)) if urls is not None else ([], [])
     lines = read_terms(root / "queries.csv") if api is not None else []
     if api is not None and not lines:
         raise CorpusError(
@@ -167,9 +165,9 @@ def _download(
     stopped = ""
     try:
         if api is not None:
-            where = apis.address(api)
+            where = harvest.address(api)
             with progress("search", len(lines)) as tick:
-                search = apis.searching(api, web, where)
+                search = harvest.searching(api, web, where)
                 stopped = from_searches(
                     downloads,
                     search,
@@ -193,7 +191,7 @@ def _download(
 
 def _written_down(root: Path, downloads: Downloads) -> int:
     """Write the failures of a download and the review pages; return how many images are ready for review."""
-    web = ("http:", "https:", *(f"{api}:" for api in APIS))
+    web = ("http:", "https:", *(f"{api}:" for api in harvest.APIS))
     done = downloads.tried | downloads.pictures.keys()
     old = [f for f in read_failures(root) if (f.stage, f.name) == ("collect", FOLDER)]
     kept = [f for f in old if not f.image.startswith(web) or f.image not in done]

@@ -32,7 +32,7 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus, shard_sizes
+from faultscape.study.tables.corpus import Corpus, read_corpus, shard_sizes
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def refuse_other_folders(root: Path, scenes: int) -> None:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
     drawn = len([*(root / "demo" / "images").glob("*.png")])
     collected = (root / "corpus.parquet").exists()
-    held = max(drawn, sum(shard_sizes(root).values()) if collected else 0)
+    held = max(drawn, sum(shard_sizes(Corpus(root)).values()) if collected else 0)
     if held > scenes or (collected and held != scenes):
         raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
 

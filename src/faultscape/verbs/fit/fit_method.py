@@ -20,7 +20,7 @@ from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices, stamps
-from faultscape.prediction.doubt_methods.beside_network import built
+from faultscape.prediction.doubt_methods import built
 from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened

@@ -15,7 +15,7 @@ from typing import cast
 
 from faultscape.errors import ModelError, article, closest
 from faultscape.prediction import catalogue
-from faultscape.prediction.doubt_methods.beside_network import shown_as
+from faultscape.prediction.doubt_methods import shown_as
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.networks import OpenNetwork, largest
 from faultscape.prediction.source import Opening, Request, Trial
@@ -69,7 +69,7 @@ def open_model(
         name,
         source,
         settings,
-        partial(each_whole_shard, root),
+        partial(each_whole_shard, study.corpus),
         options,
         None,
         held.labels if held else {},

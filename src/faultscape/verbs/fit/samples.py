@@ -17,9 +17,9 @@ import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.errors import ModelError, OptionError, counted
-from faultscape.prediction.doubt_methods.beside_network import logits_of
+from faultscape.prediction.doubt_methods import logits_of
+from faultscape.prediction.merge import Window
 from faultscape.prediction.sources.network import Answer
-from faultscape.prediction.windows import Window
 from faultscape.progress import progress
 from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out

@@ -151,7 +151,7 @@ class Export:
     def withdraw(self, image: Image) -> bool:
         """Remove the copy of an image that was labelled elsewhere since an earlier export, so that nobody
         labels it again; whether there was one. A file that is not such a copy, or has a label beside it, is
-        somebody's work.
+        the work of a person.
         """
         where, target = places_of(self.form, self.folder, image.id)
         if self.form.kind == "bundle" or target.exists() or not where.exists():

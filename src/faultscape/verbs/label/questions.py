@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultscape.classes.mapping import by_name
 from faultscape.classes.names import class_place
-from faultscape.corpus.image_names import ids_meant
+from faultscape.corpus.id_lists import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import Format

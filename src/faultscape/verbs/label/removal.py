@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faultscape.classes.names import class_place
-from faultscape.corpus.named_ids import named_ids
+from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.reading.fill import Entry

@@ -23,9 +23,9 @@ from scipy.special import expit
 
 from faultscape.choices import CardPreset as PresetWord
 from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.curves import KERAS_THRESHOLDS, keras_areas
 from faultscape.metrics.scores.grouped_counts import with_void
 from faultscape.metrics.scores.histogram import SIZE, VALUES
-from faultscape.metrics.scores.other_curves import KERAS_THRESHOLDS, keras_areas
 from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.prediction.keep import doubt_folder
 from faultscape.reporting.measure.document import number

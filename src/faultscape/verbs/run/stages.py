@@ -183,7 +183,8 @@ def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
         before = STANDINGS.truth(study, name)
         if name in names or (truth and before not in ("", truth) and study.knows(slots.models)):
             counts = truth or (before if before in study.truths else study.find_truth())
-            given = {**STANDINGS.options_again(study, name)[0], "truth": counts, "selection": name}
+            given = {**STANDINGS.options_again(study, name)[0], "selection": name}
+            given |= {"truth": counts} if counts else {}
             few = (
                 f"too few of its images have a label (truth {counts})"
                 if labels.is_short(study, name, counts)

@@ -74,12 +74,9 @@ def in_order(study: Study) -> list[str]:
 
 def is_superseded(study: Study, name: str) -> bool:
     """Whether nothing is left to do for a selection because another replaced it."""
-    made = study.selections[name]
     if is_replaced(study, name):
         return True
-    known = study.knows(made.slots.models)
-    stale = not known or made.drawn_from != study.drawn_from(made.slots.models)
-    return (stale or _lacks_models(study, made.slots)) and bool(successor(study, name))
+    return bool(SELECTION.changed(study, name) & {"models", "added", "maps"}) and bool(successor(study, name))
 
 
 def key(study: Study, name: str) -> str:
@@ -100,29 +97,15 @@ def key(study: Study, name: str) -> str:
 
 def is_rankable(study: Study, name: str) -> bool:
     """Whether a selection can be ranked as it is: it is done, or it is of draws and only models left."""
-    held = SELECTION.made_from(study, name) or {}
-    now = SELECTION.made_from_now(study, name)
-    changed = {key for key in held if held[key] != now.get(key)}
+    changed = SELECTION.changed(study, name)
     return not changed or (changed == {"models"} and study.knows(study.selection(name).now.models))
-
-
-def _lacks_models(study: Study, slots: Slots) -> bool:
-    """Whether models were added to the study since."""
-    return study.knows(slots.models) and set(slots.models) != set(study.models)
 
 
 def can_grow(study: Study, name: str) -> bool:
     """Whether the same command extends a selection to the current models: duels over unchanged images,
     predictions and files of your own.
     """
-    made = study.selections[name]
-    same = study.knows(made.slots.models) and made.drawn_from == study.drawn_from(made.slots.models)
-    return (
-        not made.slots.draws
-        and same
-        and _of_own_files(SELECTION.made_from(study, name))
-        == _of_own_files(SELECTION.made_from_now(study, name))
-    )
+    return not study.selections[name].slots.draws and SELECTION.changed(study, name) <= {"added", "left"}
 
 
 def line_again(study: Study, name: str) -> str:
@@ -210,13 +193,6 @@ def _has_own_distances(define: Definition) -> bool:
 def _left(study: Study, slots: Slots) -> int:
     """Return how many images of a selection left the corpus."""
     return len({row.image for row in slots.rows} - study.ids)
-
-
-_OWN_FILES = ("concordance", "selector", "distances")
-
-
-def _of_own_files(inputs: Mapping[str, str] | None) -> dict[str, str]:
-    return {name: digest for name, digest in (inputs or {}).items() if name in _OWN_FILES}
 
 
 class _Selection(Artefact):

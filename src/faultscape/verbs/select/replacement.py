@@ -174,7 +174,7 @@ def refuse_other_pool(study: Study, old: Selection) -> None:
 
 
 def put_selection(study: Study, name: str, slots: Slots, *, anew: bool, **about: object) -> None:
-    """Write a selection, in place of the one of the same name if it is drawn ``anew``, and log it with what
+    """Write a selection, instead of the one of the same name if it is drawn ``anew``, and log it with what
     else is said ``about`` it.
     """
     drawn_from = study.drawn_from(slots.models)

@@ -15,7 +15,7 @@ from faultscape import plug
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.nouns import JsonObject
 from faultscape.plug import is_own
-from faultscape.prediction.sources import hub
+from faultscape.prediction.sources import huggingface as hub
 from faultscape.prediction.stamps import digest_of_place
 from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions

@@ -25,8 +25,7 @@ from PIL import Image
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import coco
 from faultscape.formats.guard import decoding
-from faultscape.formats.label_tools.named_ids import id_of
-from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, Box, Piece
+from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, Box, Piece, id_of
 from faultscape.formats.label_tools.studio import brush
 from faultscape.nouns import Classes
 

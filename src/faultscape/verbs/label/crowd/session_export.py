@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling.catalogue import Format
-from faultscape.labelling.people.mask_sessions import by_chance, share_images
+from faultscape.labelling.people.mask_consensus import by_chance, share_images
 from faultscape.progress import progress
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import check_name, put, refuse_twin

@@ -31,9 +31,9 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
 from faultscape.metrics.metric import Metric, value_of_scores
 from faultscape.metrics.overlaps import components, recall_by_size
-from faultscape.metrics.scores import bootstrap, counts, other_curves
+from faultscape.metrics.scores import bootstrap, counts, curves
+from faultscape.metrics.scores.curves import frame_bins, quantile_curve
 from faultscape.metrics.scores.detection import detection
-from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
 from faultscape.metrics.scores.stream import Chunks, stream
 from faultscape.nouns import UNKNOWN
 from faultscape.reading.fill import task
@@ -307,11 +307,9 @@ def _areas(
         return np.array([found.average_precision, found.auroc, found.fpr95]), found.threshold
     areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
     if definitions.curve == "trapezoid":
-        areas[0] = other_curves.trapezoid_precision(exact)
+        areas[0] = curves.trapezoid_precision(exact)
     if definitions.thresholds == "keras200":
-        areas[:2] = other_curves.keras_areas(
-            np.asarray(sum(other_curves.threshold_counts(*of) for of in pixels()))
-        )
+        areas[:2] = curves.keras_areas(np.asarray(sum(curves.threshold_counts(*of) for of in pixels())))
     # pixels with exactly that score are predicted
     return areas, float(np.nextafter(exact.f1_threshold, -np.inf))
 

@@ -1,12 +1,15 @@
 """A model that is a submitted program: it sees numbered images without access to their truth, and writes an
-anomaly score and a segmentation of each.
+anomaly score and a segmentation of each; all answers are checked before any is used.
 
 Conventions: ``submission:COMMAND``, with ``{input}`` and ``{output}`` as in ``exec:``. The input holds the
 images of one shard as PNG files of their pixels only, ``0000.png`` and so on, in an order determined by a
-seed and their bytes; the program must write ``0000_anomaly.npy`` and ``0000_segmentation.npy`` (answers.py)
-to the output. Values of a segmentation are places of the class list, with C for void, unless --labels maps
-them. Both are kept at the working size, resized by nearest neighbour like the truth; the score is kept with
-the labels as doubt. The program runs once per shard, and its answers are yielded a few images at a time.
+seed and their bytes; the program must write ``0000_anomaly.npy`` and ``0000_segmentation.npy`` to the
+output. An anomaly is (H, W) floats, all finite, at the size of its image; a segmentation is (H, W) whole
+numbers, places of the class list, with C for void, unless --labels maps them. Any other file, file name, or
+link makes the whole submission refused; an image that lacks a file counts as left out. Files are read one at
+a time, and never beyond the size that the image allows. Both are kept at the working size, resized by nearest
+neighbour like the truth; the score is kept with the labels as doubt. The program runs once per shard, and its
+answers are yielded a few images at a time.
 Source: Blum et al. 2021, section 3 (hidden test data) and its submission format.
 """
 
@@ -17,7 +20,8 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,18 +33,18 @@ from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import ImageError, ModelError, RefusedError, counted
 from faultscape.formats import png
+from faultscape.formats.npy import read_npy
 from faultscape.made_aside import held_folder
 from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics.scorers import SUBMITTED
 from faultscape.metrics.scores.submissions import offset_of_submitted
+from faultscape.nouns import UNKNOWN
 from faultscape.prediction import stamps
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.keep import doubt_folder, told
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
-from faultscape.prediction.sources import programs
-from faultscape.prediction.submissions import isolation
-from faultscape.prediction.submissions.answers import Answer, Answers, Shown
+from faultscape.prediction.sources import isolation, programs
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.store import is_address
 from faultscape.study.tables.corpus import Image
@@ -49,7 +53,10 @@ from faultscape.ties import tie_order
 PREFIX = "submission:"
 OPTIONS = ("seed", "ood_data", "publication", "claims", "program", "offsets", "between", "hidden", "open")
 DOUBT_OF_SUBMISSION = doubt_folder(SUBMITTED.name)
+ANOMALY = "_anomaly.npy"
+SEGMENTATION = "_segmentation.npy"
 _BATCH = 16
+_WHOLE = 1 << 16
 _UNPLACED = "files of labels whose place is not recorded"
 
 
@@ -373,3 +380,109 @@ def _files(place: str) -> Iterator[str]:
 
 def _holds(folder: str, path: str) -> bool:
     return os.path.commonpath([folder, path]) == folder
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An image shown to a submission: its number and its size (height, width); ``id`` is its id in
+    the study.
+    """
+
+    number: str
+    shape: tuple[int, int]
+    id: str
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A submission's answer for an image: anomaly (H, W) float32, and segmentation (H, W) of class places."""
+
+    anomaly: np.ndarray
+    segmentation: np.ndarray
+
+
+class Answers:
+    """The answers in a folder for the images shown; ``lacking`` {number: the files that were not written}.
+    RefusedError if anything is wrong, with the number of faults and the first of them.
+
+    ``places`` (65536,) says which values a segmentation may hold, ``allowed`` says it as text.
+    """
+
+    def __init__(self, folder: Path, shown: Sequence[Shown], places: np.ndarray, allowed: str) -> None:
+        self._folder = folder
+        self._places = places
+        self._allowed = allowed
+        found = _names(folder)
+        names = {f"{one.number}{ending}": one for one in shown for ending in (ANOMALY, SEGMENTATION)}
+        faults = [f"{name} is not a valid answer file name" for name in sorted(found - names.keys())]
+        for name, one in names.items():
+            if name in found and (why := self._fault(name, one)):
+                faults.append(f"{name}, of {one.id}, {why}")
+        if faults:
+            raise RefusedError(
+                f"{counted(len(faults), 'file')} of {len(found)} cannot be used; the first: {faults[0]}"
+            )
+        self.lacking: Mapping[str, list[str]] = {
+            one.number: absent
+            for one in shown
+            if (
+                absent := [
+                    word
+                    for word, ending in (("anomaly", ANOMALY), ("segmentation", SEGMENTATION))
+                    if f"{one.number}{ending}" not in found
+                ]
+            )
+        }
+
+    def read(self, one: Shown) -> Answer:
+        """Return the answer for an image with both files; RefusedError if it has changed since it was
+        checked.
+        """
+        try:
+            return Answer(self._anomaly(one), self._segmentation(one))
+        except ModelError as error:
+            raise RefusedError(f"a file of {one.id} changed after it was checked: it {error}") from None
+
+    def _fault(self, name: str, one: Shown) -> str:
+        """Return what is wrong with a file, or ''."""
+        try:
+            (self._anomaly if name.endswith(ANOMALY) else self._segmentation)(one)
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    def _anomaly(self, one: Shown) -> np.ndarray:
+        given = read_npy(self._folder / f"{one.number}{ANOMALY}", ModelError, shape=one.shape, kinds="f")
+        if bad := given.size - int(np.isfinite(given).sum()):
+            what = "NaN" if int(np.isnan(given).sum()) == bad else "NaN or infinite"
+            raise ModelError(f"holds {bad} of {given.size} scores that are {what}")
+        with np.errstate(over="ignore"):
+            scores = given.astype(np.float32)
+        if bad := scores.size - int(np.isfinite(scores).sum()):
+            raise ModelError(f"holds {counted(bad, 'score')} beyond what float32 holds")
+        return scores
+
+    def _segmentation(self, one: Shown) -> np.ndarray:
+        given = read_npy(
+            self._folder / f"{one.number}{SEGMENTATION}", ModelError, shape=one.shape, kinds="iu"
+        )
+        low = int(given.min())
+        high = int(given.max())
+        if low < 0 or high >= _WHOLE:
+            raise ModelError(f"holds the value {low if low < 0 else high}; allowed are {self._allowed}")
+        labels = given.astype(np.uint8 if high < 256 else np.uint16)
+        if (bad := self._places[labels] == UNKNOWN).any():
+            raise ModelError(f"holds the value {int(labels[bad][0])}; allowed are {self._allowed}")
+        return labels
+
+
+def _names(folder: Path) -> set[str]:
+    """Return the names in a folder that a program had; RefusedError if it is no longer a folder."""
+    if os.path.islink(folder) or not folder.is_dir():
+        raise RefusedError("it removed its output folder")
+    return set(_each_name(folder))
+
+
+def _each_name(folder: Path) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        yield from (entry.name for entry in entries)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import split_fitted
-from faultscape.prediction.doubt_methods import input_gradient
 from faultscape.prediction.sources.network import Answer, Network, padded_to
+from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import ENDING, not_a_method, read_about
 from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
@@ -127,21 +127,16 @@ def with_values(
     for word, method in methods.items():
         if word in still:
             continue
-        if not hasattr(network, "call") or network.marginal:
+        if not isinstance(network, TorchNetwork) or network.marginal:
             raise ModelError(
                 f"{network.name}: input preprocessing needs gradients of logits, which only torch networks"
                 " provide; fit the method with --epsilon 0"
             )
-        call, module = network.call, network.module  # type: ignore[attr-defined]
-        # a gradient takes memory
         moves = cast("MovesInput", method)
-        parts = [block[k : k + 1] for k in range(len(block))]
-        if network.fixed_batch:  # type: ignore[attr-defined]
-            parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
-        moved = [
-            input_gradient.moved(call, module, network.name, network.device, part, moves) for part in parts
-        ]
-        there = np.concatenate(moved)[: len(block)]
+        parts = [block[k : k + 1] for k in range(len(block))]  # one at a time: a gradient takes memory
+        if network.fixed_batch:
+            parts = [padded_to(block, network.fixed_batch)]
+        there = np.concatenate([moved(network, part, moves) for part in parts])[: len(block)]
         for number, arrays in enumerate(
             _values(network, {word: method}, block, network.run(there, method.layers))
         ):
@@ -162,7 +157,6 @@ def _values(
     """Return the methods' values for each answer, processing one image's features at a time."""
     import torch
 
-    from faultscape.prediction.sources.torch_pass import running
     from faultscape.uncertainty.methods.embeddings import as_grid
     from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
@@ -203,3 +197,38 @@ def logits_of(answer: Answer, name: str) -> np.ndarray:
     from faultscape.uncertainty.heads.channels import mean_of_members
 
     return mean_of_members(torch.from_numpy(np.stack(answer.members))[None])[0].numpy()
+
+
+def moved(network: TorchNetwork, block: np.ndarray, method: MovesInput) -> np.ndarray:
+    """Return a block, each value of which is moved by the method's epsilon against the gradient of its
+    objective. Afterwards the weights of the module require no gradient. ModelError if the network passes no
+    gradient, MemoryError if memory is short.
+
+    The images of a block are independent, so they may be moved one at a time.
+    Source: Liang et al. 2018 (ODIN); Blum et al. 2021, section 4.2 and Table 9.
+    """
+    import torch
+
+    from faultscape.uncertainty.methods.embeddings import as_grid
+    from faultscape.uncertainty.replace import output_tensor
+
+    module = network.module
+    for weight in module.parameters() if hasattr(module, "parameters") else ():
+        # otherwise every layer keeps its input for an unused gradient
+        weight.requires_grad_(requires_grad=False)
+    with (
+        running(network.name, network.device, "float32", gradients=True),
+        watched(module, network.name, method.layers) as seen,
+    ):
+        image = torch.from_numpy(block).to(network.device).requires_grad_()
+        logits = output_tensor(network.call(image))
+        features = [
+            as_grid(_tensor(seen[layer]), block.shape[2:], f"{network.name}: layer {layer}")
+            for layer in method.layers
+        ]
+        (gradient,) = torch.autograd.grad(method.objective(features, logits), image)
+        return (image.detach() - method.epsilon * gradient.sign()).cpu().numpy()
+
+
+def _tensor(value: Any) -> Any:
+    return value[0] if isinstance(value, tuple | list) else value

@@ -1,1 +1,0 @@
-"""Methods fitted to a network, run beside it."""
