@@ -23,6 +23,7 @@ from faultscape.reporting.competition.standing_tables import any_of, descriptive
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
+    FEW,
     Failing,
     Gap,
     ModelRanking,
@@ -268,7 +269,8 @@ def _where_it_fails(failing: Failing, score_is: str) -> str:
     on = counted(failing.images, "labelled image")
     share = f"{_rounded(100 * failing.share, 0)} % of it is taken for {failing.taken_for}"
     mistaken = f"; {share}, most on {failing.image}" if failing.taken_for else f", as on {failing.image}"
-    return f"{failing.model} fails most on {failing.worst}: {score} on {on}{mistaken}."
+    so_far = "so far " if failing.images < FEW else ""
+    return f"{failing.model} {so_far}fails most on {failing.worst}: {score} on {on}{mistaken}."
 
 
 def _caveats(
@@ -288,10 +290,13 @@ def _caveats(
     name = recommended(one)
     pool, later = of_both(one, name)
     if one.definitions.get("alike") and later is not None and speaks not in stale:
-        line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
-        out.append(
-            f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
+        together = one.definitions.get("together")
+        cure = (
+            f"`faultscape collect {study} {together}` makes it sound, often wider"
+            if together
+            else f"groups of them (`collect --group`) make it sound once labels lie in {LEAST} groups"
         )
+        out.append(f"Neighboring images are alike, so this interval is rough; {cure}.")
     if descriptive(said) and _skipped(one):
         why = "images that were drawn before some of them have none"
         out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
