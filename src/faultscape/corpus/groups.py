@@ -152,8 +152,7 @@ def assign_groups(
 
 
 def suggested_options(ids: Sequence[str], least: int) -> str:
-    """Return the options of `collect` that group images which are alike, as far as their ids tell: by folder
-    or prefix, cut into runs where that gives fewer than ``least`` groups, or runs of all images.
+    """Return the options of `collect` that make ``suggested_groups``, as words.
 
     >>> suggested_options([f"drive{k % 7}/{k:03d}" for k in range(70)], 6)
     "--group '{group}/*'"
@@ -162,17 +161,34 @@ def suggested_options(ids: Sequence[str], least: int) -> str:
     >>> suggested_options([f"frame{k:03d}" for k in range(60)], 6)
     '--block 10'
     """
+    pattern, block = _suggested(ids, least)
+    words = [f"--group {shlex.quote(pattern)}"] if pattern else []
+    words += [f"--block {block}"] if block else []
+    return " ".join(words)
+
+
+def suggested_groups(ids: Sequence[str], least: int) -> dict[str, str]:
+    """Return {id: group} of images that are alike, as far as their ids tell: by folder or prefix, cut into
+    runs where that gives fewer than ``least`` groups, or runs of all images.
+
+    >>> len(set(suggested_groups([f"Seq{k % 2}_f{k:03d}" for k in range(200)], 6).values()))
+    8
+    """
+    return assign_groups(ids, *_suggested(ids, least))
+
+
+def _suggested(ids: Sequence[str], least: int) -> tuple[str | None, int | None]:
+    """Return the pattern and the length of runs that group images."""
     # so that there are enough runs for an interval, and a run is longer than images are alike
-    block = f"--block {max(2, min(_LONG_RUN, len(ids) // least))}"
+    block = max(2, min(_LONG_RUN, len(ids) // least))
     for separator in "/_-":
         pattern = f"{{group}}{separator}*"
         if not all(separator in id_ for id_ in ids):
             continue
         number = len(set(_by_pattern(pattern, ids).values()))
         if 1 < number <= len(ids) // 2:
-            option = f"--group {shlex.quote(pattern)}"
-            return option if number >= least else f"{option} {block}"
-    return block
+            return pattern, None if number >= least else block
+    return None, block
 
 
 def describe_groups(groups: Iterable[str]) -> str:
