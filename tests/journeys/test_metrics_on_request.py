@@ -124,17 +124,6 @@ def test_regions_that_are_given_have_sizes_and_no_centrelines(line: list[str], t
     assert "--regions given means maps of region ids" in refused_line(*given, "--metric", "cldice")
 
 
-@pytest.mark.parametrize(
-    ("metric", "words"),
-    [
-        ("cldise", "metric 'cldise' is not known; known are cldice, recall_large"),
-        ("miou", "--metric miou: it is always computed; leave it out"),
-    ],
-)
-def test_other_names_are_refused(line: list[str], metric: str, words: str) -> None:
-    assert words in refused_line(*line, "--metric", metric)
-
-
 @pytest.mark.slow
 def test_a_study_keeps_what_was_asked_for(corpus: made.Corpus, tmp_path: Path) -> None:
     study = str(tmp_path / "study")

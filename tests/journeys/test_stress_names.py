@@ -436,20 +436,6 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
     assert made.bytes_under(Path(study), "corpus.parquet") == before
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"light": -1}, "a gray level from 0 to 255"),
-        ({"light": 256}, "a gray level"),
-        ({"beta": [0.0]}, "above 0"),
-        ({"beta": [1.5]}, "at most 1"),
-    ],
-)
-def test_fog_of_no_light_or_density_is_refused(tmp_path: Path, more: dict[str, object], said: str) -> None:
-    with refused(says=said):
-        fs.stress.fog(study_of(tmp_path, "a"), engine="local", **more)
-
-
 def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_of_another(
     tmp_path: Path,
 ) -> None:
