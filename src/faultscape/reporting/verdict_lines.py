@@ -19,7 +19,7 @@ from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
 from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
-from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, recommended
+from faultscape.reporting.competition.standing_tables import any_of, descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
@@ -153,7 +153,7 @@ def _headline(
         here = f"On {_this_pool(standings)}, {alone}"
         if stale:
             return f"{here} was best before the study changed"
-        later = f"for {_LATER[said.speaks_of]}, it may be {_any_of(best, standings)}"
+        later = f"for {_LATER[said.speaks_of]}, it may be {any_of(best, standings)}"
         return f"{here} is best{_lead_here(standings)}; {later}"
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
@@ -345,12 +345,6 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
 
 def _all_of(models: Sequence[str]) -> str:
     return listed(models) if len(models) <= _NAMED else f"{models[0]} and {len(models) - 1} others"
-
-
-def _any_of(models: Sequence[str], standings: Standings) -> str:
-    if 2 < len(models) == len(standings.models):
-        return f"any of the {len(models)} models"
-    return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
 
 
 def _one_of(models: Sequence[str]) -> str:
