@@ -89,6 +89,7 @@ def test_what_is_asked_for_stands_beside_the_others_and_nothing_else_changes(
     assert made.bytes_under(out, "statistics", "measure.json", "per_image.parquet") == before
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_room(line: list[str], corpus: made.Corpus, tmp_path: Path) -> None:
     from faultscape.classes.class_lists import resolve
     from faultscape.formats.label_maps import read_map

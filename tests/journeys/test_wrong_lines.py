@@ -572,10 +572,13 @@ def _make_maps(folder: Path) -> made.Corpus:
 
 
 class Places:
-    """Where the studies are that a line may begin with, and what they were made of."""
+    """Where the studies are that a line may begin with, and what they were made of. A line that is refused leaves
+    them as they are, so that one copy of each serves all lines.
+    """
 
     def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
         self.folder, self.request, self.made = folder, request, dict[str, str]()
+        self.held: dict[str, dict[str, bytes]] = {}
 
     def __getitem__(self, name: str) -> str:
         if name not in self.made:
@@ -585,6 +588,10 @@ class Places:
                 self.made |= self._answers()
             else:
                 self.made |= self._maps()
+        place = Path(self.made[name])
+        if name not in self.held and (place / "study.toml").exists():
+            self.made[name] = str(shutil.copytree(place, self.folder / f"at-{name}" / STUDY))
+            self.held[name] = held(Path(self.made[name]))
         return self.made[name]
 
     def _maps(self) -> dict[str, str]:
@@ -651,9 +658,6 @@ def test_a_wrong_line_says_what_is_wrong_and_how_to_go_on(
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, line)
     where = {name: places[name] for name in re.findall(r"\{([\w-]+)\}", line + says)}
-    for name, place in where.items():
-        if (Path(place) / "study.toml").exists():
-            where[name] = str(shutil.copytree(place, tmp_path / name / STUDY))
 
     def filled(text: str) -> str:
         for name, place in where.items():
@@ -666,6 +670,8 @@ def test_a_wrong_line_says_what_is_wrong_and_how_to_go_on(
     pattern = r".*".join(re.escape(words) for words in filled(says).strip("^$").split(" ... "))
     assert re.search("^" * says.startswith("^") + pattern + "$" * says.endswith("$"), said), said
     assert held(tmp_path) == before
+    for name in where.keys() & places.held.keys():
+        assert held(Path(where[name])) == places.held[name]
     assert not re.search(r"Traceback|Errno|codec|<class|0x[0-9a-f]{6}|\bNone\b", said), said
     assert GOES_ON.search(said), f"does not say how to go on: {said}"
     named = [part for word in typed for part in re.split(r"[=:,]", word.strip("-/")) if part]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.corpus.groups import OF_FEW_GROUPS, of_few_groups, suggested_groups, suggested_options
+from faultscape.corpus.groups import OF_FEW_GROUPS, of_few_groups, suggested_options
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
@@ -57,14 +57,11 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     if of_few_groups({id_: panel.groups.get(id_, "") for id_ in whole}, LEAST):
         standings = _of_the_same_groups(standings)
     if near and (asked.population == FUTURE or standings.to_come):
-        together = suggested_options(pool.images, LEAST)
-        group = suggested_groups(pool.images, LEAST)
-        labelled = {group.get(panel.images[k], "") for k in np.flatnonzero(~np.isnan(panel.scores).any(0))}
         define = {**standings.definitions, "alike": round(near, 3)}
-        # labels in fewer groups than an interval needs: grouping would take the interval away
-        if len(labelled - {""}) >= LEAST:
+        labelled = [panel.images[k] for k in np.flatnonzero(~np.isnan(panel.scores).any(0))]
+        if together := suggested_options(pool.images, LEAST, labelled):
             define["together"] = together
-        note = _alike_note(near, f"faultscape collect {known.study.root} {together}")
+        note = _alike_note(near, f"faultscape collect {known.study.root} {together or '--group PATTERN'}")
         return replace(standings, notes=(*standings.notes, note), definitions=define)
     return standings
 
