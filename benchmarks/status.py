@@ -25,7 +25,7 @@ from faultscape.reading.study import Study
 from faultscape.study.parts import Part, put_part, read_manifest, write_manifest
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.study.tables import label_maps, pairs, selections
-from faultscape.study.tables.corpus import each_shard, part_name, shard_sizes
+from faultscape.study.tables.corpus import each_shard, part_name
 
 IMAGES, MODELS = 100_000, 10
 
@@ -44,7 +44,7 @@ def study(root: Path) -> None:
             folder, {part: replace(held, key=keys[part]) for part, held in read_manifest(folder).items()}
         )
     entries: dict[str, dict[str, Part]] = {}
-    for part in wanted(Study(root), sorted(shard_sizes(root)), []):
+    for part in wanted(Study(root), sorted(Study(root).shard_sizes), []):
         folder = pairs.folder(root, part.name)
         entries.setdefault(part.name, {})[part.part] = Part(
             put_part(folder, part.part, pa.table({"id": ["x"]})), 1, part.key

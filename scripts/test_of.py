@@ -48,6 +48,7 @@ ROOMS: dict[str, tuple[str, ...]] = {  # room: what runs for it, beside tests/RO
         "tests/laws/test_states.py",
         "tests/journeys/test_graph.py",
         "tests/journeys/test_inputs_of_artefacts.py",
+        "tests/journeys/test_reasons.py",
     ),
 }
 

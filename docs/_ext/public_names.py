@@ -8,6 +8,7 @@ from; a module that is public itself offers all that it defines without a leadin
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from dataclasses import dataclass
 from functools import cache
@@ -148,16 +149,17 @@ def verbs() -> list[Name]:
                 for n in of_module(name, PACKAGE / "verbs" / name / "signature.py")
                 if isinstance(n.node, ast.FunctionDef)
             ]
-        elif module.startswith("verbs.") and not module.endswith(".options"):
+        elif module.startswith("verbs.") and module.count(".") == 1:
             found.append(Name(name, *_one(f"{module}.signature", name)))
     return sorted(found, key=lambda n: n.written)
 
 
 @cache
 def options() -> list[Name]:
-    """Return the groups of options that verbs take."""
+    """Return the groups of options that verbs take: what is public of a file in the folder of a verb."""
     lines = imported(PACKAGE / "__init__.pyi")
-    return [Name(name, *_one(module, name)) for module, name in lines if module.endswith(".options")]
+    of_files = [(module, name) for module, name in lines if re.fullmatch(r"verbs\.\w+\.\w+", module)]
+    return [Name(name, *_one(module, name)) for module, name in of_files]
 
 
 @cache

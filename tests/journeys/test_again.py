@@ -169,12 +169,6 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
     ) == 2 * len(cells)
 
 
-def test_a_model_cannot_be_named_like_a_truth(corpus: made.Corpus, study: str) -> None:
-    fs.label.import_(study, str(corpus.truth))
-    with refused(ModelError, "'labels' is already the name of a truth"):
-        fs.predict(study, {"labels": corpus.models["model-0"]}, engine="local")
-
-
 def test_a_selection_never_shrinks_and_that_is_said(
     corpus: made.Corpus, study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

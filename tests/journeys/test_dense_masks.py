@@ -5,7 +5,6 @@ compared, a consensus by vote.
 from __future__ import annotations
 
 import csv
-import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -16,14 +15,14 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
+from faultscape.errors import LabellingError
 from faultscape.maps import runs
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from faultscape.terminal_lines import wrapped
-from refusals import refused, refused_line, refused_text, told
+from refusals import refused, refused_line, told
 
 PEOPLE = ("ann", "ben", "eve")
 
@@ -272,29 +271,6 @@ def test_a_list_of_sessions_names_folders_of_its_own_alone(
         fs.label.import_(str(study), str(tmp_path / "out"))
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        (["--overlap", "3"], "--overlap needs --annotators, for example"),
-        (["--annotators", "ann", "--overlap", "2"], "--overlap 2: .* 1 to 1"),
-        (["--annotators", "ann,ann"], "each named once"),
-        (["--annotators", "ann,Ann"], "differ only in upper and lower case"),
-        (["--annotators", "../x,ben"], "cannot name a person"),
-        (["--annotators", "a/b,ben"], "cannot name a person"),
-        (["--annotators", " "], "--annotators is empty"),
-        (["--annotators", ","], "expected names, for example"),
-        (["--annotators", "a,b", "--session", "0"], "--session must be 1 to 10,000 images; got 0"),
-        (["--annotators", "a,b", "--training", "-1"], "--training must be 0 to 10,000 images; got -1"),
-        (["--annotators", "a,b", "--training", "9"], "--training 9: truth 'labels' has only 5 labels"),
-        (["--annotators", "a,b", "--prefill", "nobody"], "no such model"),
-        (["--annotators", "a,b", "--outlines"], "--outlines"),
-    ],
-)
-def test_sessions_that_cannot_be_are_refused(study: Path, tmp_path: Path, line: list[str], says: str) -> None:
-    assert re.search(says, refused_text("label", "export", study, tmp_path / "out", *line))
-    assert not (tmp_path / "out").exists()
-
-
 def test_consensus_is_a_vote_of_each_pixel_and_says_what_to_discuss(
     study: Path, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -415,40 +391,6 @@ def test_a_consensus_makes_standings_stale_and_ranks(
     assert made.states(str(study))["rank"] == "done"
     fs.label.consensus(str(study), of=[f"labels-{who}" for who in PEOPLE], truth="labels", tie="skill")
     assert made.states(str(study))["rank"] == "stale"
-
-
-@pytest.mark.parametrize(
-    ("line", "error", "says"),
-    [
-        (["--of", "labels"], OptionError, "give two or more annotators with --of"),
-        (["--of", "labels", "--of", "nobody"], LabellingError, "there is no truth 'nobody'; there are"),
-        (
-            ["--of", "labels", "--of", "ann", "--truth", "ann"],
-            OptionError,
-            "--truth ann is one of the annotators",
-        ),
-        (["--of", "labels", "--of", "ann", "--truth", "model-1"], OptionError, "is the name of a model"),
-        (["--of", "labels", "--of", "ann", "--truth", "../x"], StudyError, "cannot name a truth"),
-        (
-            ["--of", "labels", "--of", "ann", "--tie", "coin"],
-            OptionError,
-            "--tie 'coin' is not known; use void or skill",
-        ),
-        (
-            ["--of", "labels", "--of", "ann", "--truth", "new", "--least", "0"],
-            OptionError,
-            "--least must be 1 or more people; got 0",
-        ),
-        (["--of", "labels", "--of", "labels"], OptionError, "give two or more annotators"),
-    ],
-)
-def test_a_consensus_that_cannot_be_is_refused(
-    study: Path, corpus: made.Corpus, tmp_path: Path, line: list[str], error: type[FaultscapeError], says: str
-) -> None:
-    made.write(tmp_path / "ann" / f"{corpus.ids[0]}.png", corpus.truths[0])
-    fs.label.import_(str(study), str(tmp_path / "ann"), truth="ann")
-    assert says in refused_line("label", "consensus", study, *line)
-    assert issubclass(error, FaultscapeError)
 
 
 def test_masks_of_two_sizes_are_named_and_the_others_joined(

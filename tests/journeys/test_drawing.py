@@ -442,12 +442,7 @@ def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
         fs.select(study, as_="fixed", more=100).rows and fs.select(study, as_="fixed", more=1)
 
 
-def test_what_is_for_label_maps_says_so_of_classifiers(answers: made_answers.Answers) -> None:
-    made_answers.import_labels(answers)
-    with refused(OptionError, "measure is for label maps; for classifiers run `faultscape rank"):
-        fs.measure(answers.study, output=str(Path(answers.study).parent / "out"))
-    with refused(OptionError, "--format png does not fit a study of classifiers; use csv"):
-        fs.label.export(answers.study, str(Path(answers.study).parent / "out"), format="png")
+def test_answers_of_classifiers_are_compared_without_counting(answers: made_answers.Answers) -> None:
     assert "nothing to count: their answers are compared directly" in repr(fs.compare(answers.study))
 
 

@@ -87,6 +87,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("thumbnail", lambda s: fs.report(s, thumbnail="320"), "must be a whole number; got '320'"),
     ("rows", lambda s: fs.show(s, rows="3"), "must be a whole number; got '3'"),
     ("arguments", lambda s: fs.run(s, ""), "is empty"),
+    ("study", lambda _: fs.run(None), "expected the name of a file or folder"),
     ("scenes", lambda s: fs.demo(s, scenes=2.5), "must be a whole number; got 2.5"),
 ]
 

@@ -11,7 +11,7 @@ import json
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,9 @@ def _make_answers(folder: Path) -> made_answers.Answers:
 
 def done(kind: str, at: Path) -> Done:
     if kind == "maps":
-        study, corpus = copied("all of maps", _make_maps, at / STUDY)
+        study, corpus = copied("done, of maps", _make_maps, at / STUDY)
         return Done(study, corpus, at)
-    it = made_answers.moved("all of answers", _make_answers, at / "answers")
+    it = made_answers.moved("done, of answers", _make_answers, at / "answers")
     return Done(it.study, it, at)
 
 
@@ -194,15 +194,14 @@ ANSWERS: dict[str, Callable[[Done], object]] = {
     "a class renamed": lambda it: called(it, "feline", *made_answers.NAMES[1:]),
 }
 
-# what is not done any more, and why: a line for each kind of artefact, with the names of those of which it is said
+# rows, and below them what is not done any more and why: a kind of artefact, the names of those of which it is said
 OF_MAPS = """
 nothing
 the same labels again
+images removed and back
+a holdout
+  nothing
 another label
-  standings main order: labels changed
-  plan: labels changed; standings are out of date, settled a question, or left one open
-  measures: labels changed
-  report main order: labels changed; standings of main changed; standings of order changed
 another label of an image that was drawn
   standings main order: labels changed
   plan: labels changed; standings are out of date, settled a question, or left one open
@@ -219,9 +218,6 @@ a label removed
   measures: labels changed; selections now cover other measured images
   report main order: labels changed; standings of main changed; standings of order changed
 a chosen image discarded
-  standings main order: images were discarded
-  plan: images were discarded; standings are out of date, settled a question, or left one open
-  report main order: images were discarded; standings of main changed; standings of order changed
 another image discarded
   standings main order: images were discarded
   plan: images were discarded; standings are out of date, settled a question, or left one open
@@ -264,18 +260,12 @@ another source of a model
   measures: images, predictions or classes changed
   report main order: images or predictions changed; standings of main changed; standings of order changed
 an image removed
-  selection main order: images or predictions changed since; images of it left the corpus
-  standings main order: images or predictions changed; labels changed
-  plan: images or predictions changed; labels changed; standings are out of date, settled a question, or left one open
-  measures: images, predictions or classes changed; labels changed
-  report main order: labels changed; images or predictions changed; standings of main changed; standings of order changed
 another image removed
   selection main order: images or predictions changed since; images of it left the corpus
   standings main order: images or predictions changed; labels changed
   plan: images or predictions changed; labels changed; standings are out of date, settled a question, or left one open
   measures: images, predictions or classes changed; labels changed
   report main order: labels changed; images or predictions changed; standings of main changed; standings of order changed
-images removed and back
 a class renamed
   standings main order: classes were renamed
   plan: standings are out of date, settled a question, or left one open
@@ -292,10 +282,6 @@ one more class
   measures: images, predictions or classes changed; colours of classes changed
   report main order: images or predictions changed; colours of classes changed; standings of main changed; standings of order changed
 a selection that grew
-  standings main: the selection was extended or replaced
-  plan: a selection was made or extended; standings are out of date, settled a question, or left one open
-  report order: standings of main changed
-  report main: the selection was extended or replaced; standings of main changed
 a selection replaced
   standings main: the selection was extended or replaced
   plan: a selection was made or extended; standings are out of date, settled a question, or left one open
@@ -321,7 +307,6 @@ a plan of an earlier method
   plan: an earlier version made it
 ranked with another epsilon
   report main order: standings of main changed
-a holdout
 """
 OF_ANSWERS = """
 one more selection
@@ -378,10 +363,11 @@ a class renamed
 
 
 def says(table: str, row: str) -> str:
-    """The lines of a row of a table."""
+    """What a table says of a row: the indented lines below it, or below others that it stands with."""
     _, _, rest = table.partition(f"\n{row}\n")
-    lines = takewhile(lambda line: line.startswith("  "), rest.splitlines())
-    return "".join(f"{line.strip()}\n" for line in lines)
+    told = dropwhile(lambda line: not line.startswith("  "), rest.splitlines())
+    lines = takewhile(lambda line: line.startswith("  "), told)
+    return "".join(f"{line.strip()}\n" for line in lines if line != "  nothing")
 
 
 CHANGES = {"maps": (MAPS, OF_MAPS), "answers": (ANSWERS, OF_ANSWERS)}

@@ -15,7 +15,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape import cli
-from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.errors import ModelError, OptionError
 from faultscape.maps import runs
 from faultscape.metrics.overlaps.components import component_counts, component_metrics
 from faultscape.metrics.scorers import rounded, scorer_named
@@ -396,13 +396,7 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
     with refused(OptionError, "--reference x: is not one of the models net, other, both"):
         fs.reliability(counted, reference="x")
     bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
-    with refused(ModelError, "the study has no model"):
-        fs.reliability(bare)
     fs.predict(bare, corpus.models, engine="local")
-    with refused(StudyError, "has no labelled images, stress sets or anomaly labels"):
-        fs.reliability(bare)
-    with refused(ModelError, "--scorer needs a network's logits, and this is a folder"):
-        fs.predict(bare, corpus.models, scorer=["msp"])
     line = refused_line(
         "predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local"
     )

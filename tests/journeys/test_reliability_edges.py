@@ -70,6 +70,7 @@ def test_another_network_that_gives_the_same_maps_is_counted_anew(study: Study) 
     assert after["cells"] == anew(study[0])["cells"]
 
 
+@pytest.mark.slow
 def test_under_measure_too_what_the_new_line_does_not_name_is_no_number_of_the_new_network(
     study: Study,
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import FaultscapeError, OptionError, SelectionError
+from faultscape.errors import OptionError, SelectionError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.selections import read_selection
@@ -74,14 +74,6 @@ def test_classes_that_are_named_for_a_study_that_is_there_are_entered(own: str, 
     assert "renamed" in read_settings(Path(own)).classes.names
 
 
-@pytest.mark.parametrize("wrong", [{"classes": "nope"}, {"size": "abc"}, {"task": "classification"}], ids=str)
-def test_what_cannot_be_said_about_a_study_is_refused(done: str, wrong: dict[str, str]) -> None:
-    before = made.bytes_under(Path(done))
-    with refused(FaultscapeError):
-        fs.run(done, engine="local", **wrong)
-    assert made.bytes_under(Path(done)) == before
-
-
 @pytest.mark.slow
 def test_a_labelled_selection_is_not_made_anew_for_an_option_and_run_says_how(
     done: str, corpus: made.Corpus
@@ -107,11 +99,6 @@ def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
         "rank no longer has the recorded option 'nope'; run `faultscape rank .*` with the options",
     ):
         fs.run(done, engine="local")
-
-
-def test_what_is_no_study_is_refused() -> None:
-    with refused(OptionError, "study: expected the name of a file or folder"):
-        fs.run(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

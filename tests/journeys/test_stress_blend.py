@@ -86,6 +86,7 @@ def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(
         assert ((semantic[id_] == 300) == (flags == 1)).all()
 
 
+@pytest.mark.slow
 def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
     mask = np.zeros((96, 128), np.uint8)
     mask[70:] = 1

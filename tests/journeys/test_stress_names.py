@@ -195,6 +195,7 @@ def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_pat
     assert [image.id for image in follow(round_)] == ["contrast-2/a", "contrast-2/b"]
 
 
+@pytest.mark.slow
 def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tmp_path: Path) -> None:
     study = study_of(tmp_path, *"abcd")
     (tmp_path / "mine.py").write_text(
@@ -291,6 +292,7 @@ def test_images_that_were_written_are_written_again_when_they_are_others(tmp_pat
     assert not (tmp_path / "a.png").exists()
 
 
+@pytest.mark.slow
 def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(
     tmp_path: Path,
 ) -> None:
@@ -308,6 +310,7 @@ def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_th
     assert not list(Path(study).rglob(".writing-*"))
 
 
+@pytest.mark.slow
 def test_files_that_images_are_made_with_are_missed_by_those_images_alone_and_found_when_they_are_back(
     tmp_path: Path,
 ) -> None:
@@ -422,6 +425,7 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
         read_photo(image)
 
 
+@pytest.mark.slow
 def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_made_of(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
@@ -434,20 +438,6 @@ def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_ma
     assert sorted(ids(study)) == ["b", "fishyscapes-v2-contrast-2/b", "fishyscapes-v2/b"]
     fs.collect(study, str(tmp_path / "photos"))
     assert made.bytes_under(Path(study), "corpus.parquet") == before
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"light": -1}, "a gray level from 0 to 255"),
-        ({"light": 256}, "a gray level"),
-        ({"beta": [0.0]}, "above 0"),
-        ({"beta": [1.5]}, "at most 1"),
-    ],
-)
-def test_fog_of_no_light_or_density_is_refused(tmp_path: Path, more: dict[str, object], said: str) -> None:
-    with refused(says=said):
-        fs.stress.fog(study_of(tmp_path, "a"), engine="local", **more)
 
 
 def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_of_another(

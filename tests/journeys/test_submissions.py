@@ -142,24 +142,6 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (
-            ["--ood-data", "COCO"],
-            "--ood-data is for submissions; give the program too, with --submission exec:COMMAND",
-        ),
-        (["--submission", "./segment"], "--submission ./segment: is not exec:COMMAND"),
-        (["--submission", "exec:true", "--claims", f"{SET}:0.5"], f"--claims {SET}:0.5: is not SET:AP:FPR95"),
-        (["--submission", "exec:true", "--claims", f"{SET}:81:0.12"], "AP and FPR95 must be between 0 and 1"),
-        (["--submission", "exec:true", "--claims", f"{SET}:0.81:12"], "AP and FPR95 must be between 0 and 1"),
-        (["--submission", "exec:true", "--claims", "a:0:1", "--claims", "a:0:0"], "a is claimed twice"),
-    ],
-)
-def test_what_makes_no_sense_is_said_before_anything_runs(words: list[str], told: str, study: str) -> None:
-    assert told in refused_line("reliability", study, *words)
-
-
 def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: Path) -> None:
     submission = fs.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
     with refused(

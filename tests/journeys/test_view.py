@@ -691,20 +691,6 @@ def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_p
     assert pages.get("/list.txt", params={"tag": "t199"}).status_code == 400
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (("--port", "70000"), "--port 70000: expected a port from 0 (any free port) to 65535"),
-        (("--host", "no such host"), "--host no such host: not an address of this machine"),
-        (("--host", "192.0.2.1"), "--host 192.0.2.1 --port 8750: "),
-    ],
-)
-def test_an_address_that_cannot_be_had_is_refused(
-    study: made_view.Shown, line: tuple[str, ...], said: str
-) -> None:
-    assert said in refused_line("view", study.root, *line)
-
-
 def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
     study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:

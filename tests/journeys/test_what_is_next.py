@@ -17,9 +17,11 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
+from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.verbs.plan.words import command
 from faultscape.verbs.run.question import asked_in_a_terminal
+from faultscape.verbs.status.more_images import line_for_more
 from refusals import refused_line
 from undoing import FEW, chosen, copy_of, shared_corpus
 
@@ -248,6 +250,20 @@ def test_the_best_from_few_labels_ends_with_draws_that_say_how_sure_it_is(tmp_pa
     said = fs.verdict(it.study)
     assert said.selection == "order"
     assert said.lead is not None
+
+
+def test_no_more_is_drawn_where_all_images_on_which_models_differ_are(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=24, errors=(0.1, 0.4))
+    fs.select(it.study, top=20)
+    main = fs.select(it.study).images
+    made_answers.import_labels(it, list(main))
+    fs.rank(it.study)
+    line, why, number = line_for_more(Study(Path(it.study)))
+    assert (line, number) == (f"faultscape select {it.study} --goal order --budget 20", 20)
+    assert "7 labelled images cannot rank the models, at least 10 can" in why
+    assert len(fs.select(it.study, goal="order", budget=20).rows) == 9  # models agree on 15 images
+    fs.rank(it.study, selection="order")
+    assert line_for_more(Study(Path(it.study))) == ("", "", 0)
 
 
 def test_draws_that_learn_name_the_labels_that_they_learn_from_if_none_count_by_themselves(

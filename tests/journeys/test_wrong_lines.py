@@ -133,6 +133,11 @@ predict {collected} j=nothing/ -> no label maps found; expected files ending in 
 predict {collected} q={m0} Q={m0} -> model 'Q' and model 'q' differ only in upper and lower case
 predict {predicted} MODEL-0={m0} -> model 'MODEL-0' and model 'model-0' differ only
 predict {predicted} --rename model-1=MODEL-0 -> model 'MODEL-0' and model 'model-0' differ only
+predict {labelled} labels={m0} -> 'labels' is already the name of a truth
+predict {twice} ann={m0} -> 'ann' is already the name of a truth
+run {labelled} --classes nope -> classes 'nope' is neither a file nor a built-in class list
+run {labelled} --size abc -> size 'abc' is invalid
+run {labelled} --task classification -> classification
 predict {answers} labels={table} -> 'labels' is already the name of a truth (a set of labels); give the model another, for example labels-model
 predict {answers} x=semicolons.csv -> its columns seem to be separated by semicolons; save it with commas, and decimal points in numbers
 predict {answers} x=two-columns.csv -> its columns seem to be separated by semicolons
@@ -180,7 +185,7 @@ select {compared} --constraints class+scale -> need the quartiles
 select {compared} --scale none.json -> none.json: cannot be read as a scale file: there is no such file; `faultscape scale` writes one
 select {selected} --per-class 0 -> per-class must be at least 1
 select {selected} --concordance fwiou -> its definition is fixed
-select {selected} --as MAIN -> selection 'MAIN' and selection 'main' differ only
+select {selected} --as Main -> selection 'Main' and selection 'main' differ only
 select {selected} --as '' -> --as is empty; give a value
 select {compared} --selector random --top 3 -> --top does not apply to --selector random; available options: --budget
 select {compared} --budget 3 -> --budget is for selectors that draw for all models at once; --selector mad takes the top images of each pair, --per-class of them. Give --temperature 1
@@ -236,7 +241,7 @@ label export {selected} out --format cvat-masks --prefill model-1 --outlines -> 
 label import {selected} none/ -> no such file or folder
 label import {answers} semicolons.csv -> its columns seem to be separated by semicolons
 label import {answers} noise.csv -> noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8
-label import {labelled} {truth} --truth LABELS -> truth 'LABELS' and truth 'labels' differ only
+label import {labelled} {truth} --truth Labels -> truth 'Labels' and truth 'labels' differ only
 label import {selected} discard.csv --labels 255=void -> --labels applies to labels; ... discard.csv holds discards
 label import {selected} discard.csv -> 'nope' is not an image of the study
 label check notes.txt -> not recognised as a labelling tool's format (labelme, cvat,
@@ -253,6 +258,29 @@ rank {labelled} --against main -> --against main is the selection being ranked; 
 rank {labelled} --population future -> draw some at random with `faultscape select {labelled} --goal order --budget N`
 report {answered} --bands 0.5 -> --bands need values of label maps
 report {answered} --better 0.1 -> --better needs duels of label maps; answers of classifiers are right or wrong
+label export {labelled} out --overlap 3 -> --overlap needs --annotators, for example
+label export {labelled} out --annotators ann --overlap 2 -> --overlap 2: ... 1 to 1
+label export {labelled} out --annotators ann,ann -> each named once
+label export {labelled} out --annotators ann,Ann -> differ only in upper and lower case
+label export {labelled} out --annotators ../x,ben -> cannot name a person
+label export {labelled} out --annotators a/b,ben -> cannot name a person
+label export {labelled} out --annotators ' ' -> --annotators is empty
+label export {labelled} out --annotators , -> expected names, for example
+label export {labelled} out --annotators a,b --session 0 -> --session must be 1 to 10,000 images; got 0
+label export {labelled} out --annotators a,b --training -1 -> --training must be 0 to 10,000 images; got -1
+label export {labelled} out --annotators a,b --prefill nobody -> no such model
+label export {labelled} out --annotators a,b --outlines -> --outlines
+label consensus {labelled} --of labels -> give two or more annotators with --of
+label consensus {labelled} --of labels --of labels -> give two or more annotators
+label consensus {labelled} --of labels --of nobody -> there is no truth 'nobody'; there are
+label consensus {twice} --of labels --of ann --truth ann -> --truth ann is one of the annotators
+label consensus {twice} --of labels --of ann --truth model-1 -> is the name of a model
+label consensus {twice} --of labels --of ann --truth ../x -> cannot name a truth
+label consensus {twice} --of labels --of ann --tie coin -> --tie 'coin' is not known; use void or skill
+label consensus {twice} --of labels --of ann --truth new --least 0 -> --least must be 1 or more people; got 0
+view {labelled} --port 70000 -> --port 70000: expected a port from 0 (any free port) to 65535
+view {labelled} --host 'no such host' -> --host no such host: not an address of this machine
+view {labelled} --host 192.0.2.1 -> --host 192.0.2.1 --port 8750:
 """
 
 MEASURE = """
@@ -302,13 +330,25 @@ measure --datasets lacks.toml -> give truth
 measure --datasets path.toml -> expected a path
 measure --datasets models.toml -> NAME = FOLDER
 measure --datasets cut.toml -> is not TOML
-measure --datasets list.toml -> list.toml, [a]: here is not a study
+measure --datasets list.toml -> list.toml, [a]: ... here is not a study
 measure {answers} resnet -> measure is for label maps; for classifiers run `faultscape rank
 measure {selected} -> there are no labels yet
 measure {labelled} --truth label -> available: labels. Did you mean 'labels'?
 measure {labelled} x={m0} -> is a study
 measure {labelled} --holdout none -> none
 measure {labelled} --block 2 -> `faultscape collect {labelled} --block N`
+measure {truth} m={m0} --classes {classes} --metric cldise -> metric 'cldise' is not known; known are cldice, recall_large
+measure {truth} m={m0} --classes {classes} --metric miou -> --metric miou: it is always computed; leave it out
+measure {truth} m={m0} --classes {classes} --metric miou2 -> file.py:NAME
+reliability {labelled} --ood-data COCO -> --ood-data is for submissions; give the program too, with --submission exec:COMMAND
+reliability {labelled} --submission ./segment -> --submission ./segment: is not exec:COMMAND
+reliability {labelled} --submission exec:true --claims a:0.5 -> --claims a:0.5: is not SET:AP:FPR95
+reliability {labelled} --submission exec:true --claims a:81:0.12 -> AP and FPR95 must be between 0 and 1
+reliability {labelled} --submission exec:true --claims a:0.81:12 -> AP and FPR95 must be between 0 and 1
+reliability {labelled} --submission exec:true --claims a:0:1 --claims a:0:0 -> a is claimed twice
+reliability {collected} -> the study has no model
+reliability {predicted} -> has no labelled images, stress sets or anomaly labels
+predict {predicted} model-0={m0} --scorer msp -> --scorer needs a network's logits, and this is a folder
 """
 
 STRESS = """
@@ -346,6 +386,20 @@ stress holdout {labelled} --remove holdout -> no holdout 'holdout'; there is non
 stress holdout {labelled} --remove holdout --classes car -> --remove only removes a holdout
 stress holdout {labelled} --classes car --write {photos} -> and no .made.json, the mark of `faultscape stress`; give a new or an empty folder
 stress holdout {labelled} --classes car --write {labelled}/stress -> is inside the study
+stress corrupt {labelled} --severities 0-3 -> severities are 1 to 5
+stress corrupt {labelled} --severities 6 -> severities are 1 to 5
+stress corrupt {labelled} --preset hendricks15 -> Did you mean 'hendrycks15'
+stress corrupt {labelled} --corruption fogg -> Did you mean 'fog'
+stress corrupt {labelled} --set mian -> Did you mean 'main'
+stress corrupt {labelled} --preset s3-data --corruption fog -> give one of the two
+stress corrupt {labelled} --frost-textures nowhere --corruption frost -> expected a folder of textures
+stress corrupt {labelled} --frost-textures {photos}/part0 --corruption fog -> frost-textures needs the frost corruption
+stress corrupt none -> no study
+stress corupt {labelled} -> unknown command 'stress corupt'. Did you mean 'corrupt'
+stress fog {labelled} --light=-1 -> a gray level from 0 to 255
+stress fog {labelled} --light 256 -> a gray level
+stress fog {labelled} --beta 0 -> above 0
+stress fog {labelled} --beta 1.5 -> at most 1
 """
 
 TRAIN = """
@@ -513,14 +567,18 @@ def _make_maps(folder: Path) -> made.Corpus:
     fs.select(str(at), engine="local")
     at = further("labelled")
     fs.label.import_(str(at), str(corpus.truth))
+    fs.label.import_(str(further("twice")), str(corpus.truth), truth="ann")
     return corpus
 
 
 class Places:
-    """Where the studies are that a line may begin with, and what they were made of."""
+    """Where the studies are that a line may begin with, and what they were made of. A line that is refused leaves
+    them as they are, so that one copy of each serves all lines.
+    """
 
     def __init__(self, folder: Path, request: pytest.FixtureRequest) -> None:
         self.folder, self.request, self.made = folder, request, dict[str, str]()
+        self.held: dict[str, dict[str, bytes]] = {}
 
     def __getitem__(self, name: str) -> str:
         if name not in self.made:
@@ -530,6 +588,10 @@ class Places:
                 self.made |= self._answers()
             else:
                 self.made |= self._maps()
+        place = Path(self.made[name])
+        if name not in self.held and (place / "study.toml").exists():
+            self.made[name] = str(shutil.copytree(place, self.folder / f"at-{name}" / STUDY))
+            self.held[name] = held(Path(self.made[name]))
         return self.made[name]
 
     def _maps(self) -> dict[str, str]:
@@ -584,7 +646,7 @@ def held(folder: Path) -> dict[str, bytes]:
 
 # what to do, what is expected, or what there is; that a file is not there, or is not what it is called, needs no more
 GOES_ON = re.compile(
-    r"[;`?]|expected |vailable|must be|need|for example|(built in|layers) are|it has|names (a|every)|neither|is not a study|cannot be combined"
+    r"[;`?]|expected |vailable|must be|need|for example|(built in|layers) are|it has|names (a|every)|neither|is not a study|twice|cannot be combined"
     r"|\b(give|name|keep|leave|use|run|make|choose) |no such|there is no|not a readable|is not TOML|(?i:no such file)"
 )
 
@@ -596,9 +658,6 @@ def test_a_wrong_line_says_what_is_wrong_and_how_to_go_on(
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, line)
     where = {name: places[name] for name in re.findall(r"\{([\w-]+)\}", line + says)}
-    for name, place in where.items():
-        if (Path(place) / "study.toml").exists():
-            where[name] = str(shutil.copytree(place, tmp_path / name / STUDY))
 
     def filled(text: str) -> str:
         for name, place in where.items():
@@ -611,6 +670,8 @@ def test_a_wrong_line_says_what_is_wrong_and_how_to_go_on(
     pattern = r".*".join(re.escape(words) for words in filled(says).strip("^$").split(" ... "))
     assert re.search("^" * says.startswith("^") + pattern + "$" * says.endswith("$"), said), said
     assert held(tmp_path) == before
+    for name in where.keys() & places.held.keys():
+        assert held(Path(where[name])) == places.held[name]
     assert not re.search(r"Traceback|Errno|codec|<class|0x[0-9a-f]{6}|\bNone\b", said), said
     assert GOES_ON.search(said), f"does not say how to go on: {said}"
     named = [part for word in typed for part in re.split(r"[=:,]", word.strip("-/")) if part]

@@ -145,29 +145,16 @@ def test_categories_are_numbered_from_1_on_and_names_may_hold_anything(tmp_path:
     assert [(row["id"], row["name"]) for row in document["categories"]] == [*enumerate([*names, *void], 1)]
 
 
-@BOTH
-def test_what_no_model_filled_in_goes_out_without_masks(tmp_path: Path, kind: str) -> None:
-    form, file = FORMATS[kind]
-    put(
-        tmp_path,
-        form.write(
-            tmp_path, [DrawnImage("photo", "photos/photo.png", (3, 2), None)], fs.classes.resolve("voc")
-        ),
-        [np.zeros((2, 3))],
-    )
-    assert [label.drawn for label in form.read(tmp_path / file)] == ([False] if kind == "masks" else [])
-    assert form.check(tmp_path / file) == []
-
-
 # what other tools write
+
+
+def image(id_: int = 7, name: str = "a.png", width: int = 6, height: int = 4) -> dict[str, Any]:
+    return {"id": id_, "file_name": name, "width": width, "height": height}
 
 
 def instances(path: Path, *annotations: dict[str, Any], **changed: Any) -> Path:
     document = {
-        "images": [
-            {"id": 7, "file_name": "a.png", "width": 6, "height": 4},
-            {"id": 8, "file_name": "b.png", "width": 6, "height": 4},
-        ],
+        "images": [image(7, "a.png"), image(8, "b.png")],
         "annotations": [
             {"id": k, "image_id": 7, "iscrowd": 0, **row} for k, row in enumerate(annotations, 1)
         ],
@@ -182,6 +169,10 @@ def instances(path: Path, *annotations: dict[str, Any], **changed: Any) -> Path:
 VOC = fs.classes.resolve("voc")
 BOX = [[1, 1, 4, 1, 4, 3, 1, 3]]
 RUNS = {"size": [4, 6], "counts": [0, 4, 20]}
+
+
+def runs(*counts: int, size: tuple[int, int] = (4, 6)) -> dict[str, Any]:
+    return {"size": [*size], "counts": [*counts]}
 
 
 def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alike(tmp_path: Path) -> None:
@@ -214,18 +205,9 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
             {"category_id": 77, "segmentation": BOX},
             "has the category_id 77, which is not defined in the file",
         ),
-        (
-            {"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}},
-            r"have the size \[6, 4\]",
-        ),
-        (
-            {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [0, 4, 21]}},
-            "cover 25 pixels, its image has 24",
-        ),
-        (
-            {"category_id": 1, "segmentation": {"size": [4, 6], "counts": [-4, 28]}},
-            "whole numbers, 0 or more",
-        ),
+        ({"category_id": 1, "segmentation": runs(0, 4, 20, size=(6, 4))}, r"have the size \[6, 4\]"),
+        ({"category_id": 1, "segmentation": runs(0, 4, 21)}, "cover 25 pixels, its image has 24"),
+        ({"category_id": 1, "segmentation": runs(-4, 28)}, "whole numbers, 0 or more"),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": "~~"}}, "are damaged"),
         ({"category_id": 1, "segmentation": [[0, 0, 1, 1]]}, "three or more pairs"),
         ({"category_id": 1, "segmentation": None}, "neither polygons nor run lengths"),
@@ -242,6 +224,10 @@ def test_what_is_wrong_with_one_image_is_told_by_its_annotation_and_hinders_no_o
     assert fine.read(VOC)[:, 0].tolist() == [13] * 4
 
 
+def named(*names: str) -> list[dict[str, Any]]:
+    return [{"id": k, "name": name} for k, name in enumerate(names)]
+
+
 def told(form: Any, path: Path) -> list[str]:
     return [sentence.replace(f"{path.parent}/", "") for sentence in form.check(path)]
 
@@ -251,50 +237,22 @@ def told(form: Any, path: Path) -> list[str]:
     [
         (
             {},
-            {"categories": [{"id": 0, "name": "cow"}, {"id": 1, "name": "horse"}]},
-            "i.json, categories[0]: has the id 0, which CVAT treats as no label",
+            {"categories": named("cow", "horse")},
+            "categories[0]: has the id 0, which CVAT treats as no label",
         ),
         ({"area": 5}, {}, "i.json, annotations[0]: its area is 5, its mask has 4"),
+        ({"bbox": [0, 0, 2, 4]}, {}, "annotations[0]: its bbox is [0, 0, 2, 4], its mask has [0, 0, 1, 4]"),
         (
-            {"bbox": [0, 0, 2, 4]},
+            {"segmentation": runs(0, 4)},
             {},
-            "i.json, annotations[0]: its bbox is [0, 0, 2, 4], its mask has [0, 0, 1, 4]",
+            "annotations[0]: its run lengths cover 4 pixels, its image has 24",
         ),
-        (
-            {"segmentation": {"size": [4, 6], "counts": [0, 4]}},
-            {},
-            "i.json, annotations[0]: its run lengths cover 4 pixels, its image has 24",
-        ),
-        (
-            {},
-            {"images": [{"id": 7, "file_name": "none.png", "width": 6, "height": 4}]},
-            "i.json: image 'none.png' not found beside it",
-        ),
-        (
-            {},
-            {"images": [{"id": 7, "file_name": "../a.png", "width": 6, "height": 4}]},
-            "leads out of its folder",
-        ),
-        (
-            {"segmentation": BOX},
-            {"images": [{"id": 7, "file_name": "a.png", "width": 5, "height": 4}]},
-            "a.png: is 6 x 4 pixels, but in i.json 5 x 4",
-        ),
-        (
-            {},
-            {"images": [{"id": k, "file_name": "a.png", "width": 6, "height": 4} for k in (7, 8)]},
-            "i.json, images: 2 entries have the file_name 'a.png'",
-        ),
-        (
-            {"category_id": 77},
-            {},
-            "i.json, annotations[0]: has the category_id 77, which is not defined in the file",
-        ),
-        (
-            {},
-            {"categories": [{"id": k, "name": "cow"} for k in (1, 2)]},
-            "i.json, categories: 2 entries have the name 'cow'",
-        ),
+        ({}, {"images": [image(name="none.png")]}, "i.json: image 'none.png' not found beside it"),
+        ({}, {"images": [image(name="../a.png")]}, "leads out of its folder"),
+        ({"segmentation": BOX}, {"images": [image(width=5)]}, "a.png: is 6 x 4 pixels, but in i.json 5 x 4"),
+        ({}, {"images": [image(7), image(8)]}, "i.json, images: 2 entries have the file_name 'a.png'"),
+        ({"category_id": 77}, {}, "annotations[0]: has the category_id 77, which is not defined in the file"),
+        ({}, {"categories": named("x", "cow", "cow")[1:]}, "categories: 2 entries have the name 'cow'"),
     ],
 )
 def test_what_would_be_refused_or_shown_wrongly_is_told(
@@ -332,7 +290,7 @@ def panoptic(path: Path, pixels: Any, *infos: dict[str, Any], folder: str = "", 
     numbers = np.array(pixels)
     rgb = np.stack([numbers & 255, numbers >> 8 & 255, numbers >> 16], 2).astype(np.uint8)
     document = {
-        "images": [{"id": 7, "file_name": "a.jpg", "width": 3, "height": 2}],
+        "images": [image(7, "a.jpg", 3, 2)],
         "annotations": [{"image_id": 7, "file_name": "a.png", "segments_info": [*infos]}],
         "categories": [
             {"id": 1, "name": "horse", "isthing": 1},
@@ -369,6 +327,13 @@ def test_segments_are_numbers_in_three_channels_and_0_is_void(tmp_path: Path, fo
     assert told(coco_panoptic, tmp_path / "p.json") == []
 
 
+FIRST = INFOS[0]
+
+
+def segments(file: str) -> dict[str, Any]:
+    return {"image_id": 7, "file_name": file, "segments_info": []}
+
+
 def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in info.items() if key not in keys}
 
@@ -382,38 +347,22 @@ def lacking(info: dict[str, Any], *keys: str) -> dict[str, Any]:
             r"a\.png: holds the segment 70000 at column 0, row 0, which is missing in segments_info",
         ),
         ((*INFOS, INFOS[0]), {}, "segment 3: has the id 70000 of an earlier one"),
-        (
-            (INFOS[0] | {"category_id": 3},),
-            {},
-            "segment 70000 has the category_id 3, which is not defined in the file",
-        ),
-        ((INFOS[0] | {"category_id": 90},), {}, "'zebra' is not a class"),
-        ((INFOS[0] | {"id": 0},), {}, "needs an id from 1 to 16777215"),
-        ((INFOS[0] | {"id": 1 << 24},), {}, "needs an id from 1 to 16777215"),
+        ((FIRST | {"category_id": 3},), {}, "70000 has the category_id 3, which is not defined in the file"),
+        ((FIRST | {"category_id": 90},), {}, "'zebra' is not a class"),
+        ((FIRST | {"id": 0},), {}, "needs an id from 1 to 16777215"),
+        ((FIRST | {"id": 1 << 24},), {}, "needs an id from 1 to 16777215"),
         ((5,), {}, "needs an id from 1 to 16777215"),
-        ((lacking(INFOS[0], "category_id"),), {}, "and a category_id, as whole numbers"),
-        (
-            INFOS,
-            {"images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 2}]},
-            "is 3 x 2 pixels, but in p.json 4 x 2",
-        ),
+        ((lacking(FIRST, "category_id"),), {}, "and a category_id, as whole numbers"),
+        (INFOS, {"images": [image(7, "a.jpg", 4, 2)]}, "is 3 x 2 pixels, but in p.json 4 x 2"),
         (INFOS, {"images": []}, "width and height must be those of an image"),
+        (INFOS, {"annotations": [segments("../a.png")]}, "is not a file in the folder"),
+        (INFOS, {"annotations": [segments("/a.png")]}, "is not a file in the folder"),
+        (INFOS, {"annotations": [segments("b.png")]}, r"'b\.png' not found in p/, in panoptic/"),
         (
             INFOS,
-            {"annotations": [{"image_id": 7, "file_name": "../a.png", "segments_info": []}]},
-            "is not a file in the folder",
+            {"annotations": [lacking(segments("a.png"), "segments_info")]},
+            "has no list `segments_info`",
         ),
-        (
-            INFOS,
-            {"annotations": [{"image_id": 7, "file_name": "/a.png", "segments_info": []}]},
-            "is not a file in the folder",
-        ),
-        (
-            INFOS,
-            {"annotations": [{"image_id": 7, "file_name": "b.png", "segments_info": []}]},
-            r"'b\.png' not found in p/, in panoptic/",
-        ),
-        (INFOS, {"annotations": [{"image_id": 7, "file_name": "a.png"}]}, "has no list `segments_info`"),
     ],
 )
 def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(
@@ -428,38 +377,18 @@ def test_what_is_wrong_with_a_panoptic_image_is_told_by_its_place(
 @pytest.mark.parametrize(
     ("infos", "changed", "says"),
     [
+        (INFOS[1:], {}, "annotations[0]: its PNG holds the segment 70000, which is missing in segments_info"),
+        ((*INFOS, FIRST | {"id": 9}), {}, "has the segment 9, but its PNG has no pixels of it"),
+        ((FIRST | {"area": 3}, *INFOS[1:]), {}, "segment 70000 has the area 3, in its PNG 2"),
         (
-            INFOS[1:],
+            (FIRST | {"bbox": [0, 0, 1, 1]}, *INFOS[1:]),
             {},
-            "p.json, annotations[0]: its PNG holds the segment 70000, which is missing in segments_info",
+            "has the bbox [0, 0, 1, 1], in its PNG [0, 0, 2, 1]",
         ),
-        (
-            (*INFOS, INFOS[0] | {"id": 9}),
-            {},
-            "segments_info has the segment 9, but its PNG has no pixels of it",
-        ),
-        ((INFOS[0] | {"area": 3}, *INFOS[1:]), {}, "segment 70000 has the area 3, in its PNG 2"),
-        (
-            (INFOS[0] | {"bbox": [0, 0, 1, 1]}, *INFOS[1:]),
-            {},
-            "segment 70000 has the bbox [0, 0, 1, 1], in its PNG [0, 0, 2, 1]",
-        ),
-        (
-            (INFOS[0] | {"category_id": 3}, *INFOS[1:]),
-            {},
-            "segment 70000 has the category_id 3, which is not defined in the file",
-        ),
-        (
-            INFOS,
-            {"images": [{"id": 7, "file_name": "b.jpg", "width": 3, "height": 2}]},
-            "image 'b.jpg' not found",
-        ),
+        ((FIRST | {"category_id": 3}, *INFOS[1:]), {}, "the category_id 3, which is not defined in the file"),
+        (INFOS, {"images": [image(7, "b.jpg", 3, 2)]}, "image 'b.jpg' not found"),
         (INFOS, {"images": []}, "has the image_id '7', which is not an image of the file"),
-        (
-            INFOS,
-            {"categories": [{"id": k, "name": n} for k, n in enumerate(("zebra", "horse", "cow"))]},
-            "categories[0]: has the id 0",
-        ),
+        (INFOS, {"categories": named("zebra", "horse", "cow")}, "categories[0]: has the id 0"),
     ],
 )
 def test_where_a_panoptic_file_and_its_png_disagree_is_told(

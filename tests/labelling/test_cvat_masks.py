@@ -266,6 +266,10 @@ def test_what_is_wrong_with_one_image_does_not_hinder_the_others(tmp_path: Path)
             label.read(ROAD)
 
 
+MAP = "labelmap.txt"
+LIST = "ImageSets/Segmentation/default.txt"
+CLASS, OBJECT = "SegmentationClass/a/1.png", "SegmentationObject/a/1.png"
+OTHER = [23, 190, 207]  # not in the palette
 HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
 
 
@@ -273,63 +277,42 @@ HOLE = [[ONE, ONE, ONE], [ONE, B, ONE], [ONE, ONE, ONE]]
     ("files", "says"),
     [
         (
-            {"SegmentationClass/a/1.png": png([[B, R, R], [C, [5, 6, 7], R]])},
-            r"Class/a/1\.png: the colour \(5, 6, 7\) at column 1, row 1 is not in labelmap",
+            {CLASS: png([[B, R, R], [C, [5, 6, 7], R]])},
+            r"the colour \(5, 6, 7\) at column 1, row 1 is not in label",
         ),
         (
-            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [[23, 190, 207], TWO, ONE]])},
-            (
-                r"Object/a/1\.png: the colour \(23, 190, 207\) at column 0, row 1 is not in the 256 of"
-                r" PASCAL VOC"
-            ),
+            {OBJECT: png([[B, ONE, ONE], [OTHER, TWO, ONE]])},
+            r"\(23, 190, 207\) at column 0, row 1 is not in the 256",
+        ),
+        ({OBJECT: png([[B, ONE, ONE], [ONE] * 3])}, r"the colour \(128, 0, 0\) covers 'road' and 'car'"),
+        (
+            {OBJECT: png([[B, ONE, ONE], [B, B, ONE]])},
+            "is black at column 0, row 1, where 'car' is drawn; CVAT im",
         ),
         (
-            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [ONE, ONE, ONE]])},
-            r"the instance of the colour \(128, 0, 0\) covers 'road' and 'car'",
-        ),
-        (
-            {"SegmentationObject/a/1.png": png([[B, ONE, ONE], [B, B, ONE]])},
-            r"Object/a/1\.png: is black at column 0, row 1, where 'car' is drawn; CVAT imports nothing",
-        ),
-        (
-            {"SegmentationObject/a/1.png": png([[B, ONE, ONE]])},
+            {OBJECT: png([[B, ONE, ONE]])},
             r"Object/a/1\.png: is 3 x 1 pixels, SegmentationClass/a/1\.png 3 x 2",
         ),
         ({"JPEGImages/a/1.jpg": png([[0, 0]])}, r"Class/a/1\.png: is 3 x 2 pixels, its image 2 x 1"),
         (
-            {
-                "SegmentationClass/a/1.png": png([[R] * 3, [R, B, R], [R] * 3]),
-                "SegmentationObject/a/1.png": png(HOLE),
-            },
-            r"Object/a/1\.png: 'road' has a hole near column \d, row \d",
+            {CLASS: png([[R] * 3, [R, B, R], [R] * 3]), OBJECT: png(HOLE)},
+            r"'road' has a hole near column \d, row \d",
         ),
+        ({LIST: "a/1\nb\n"}, r"'b' is listed but has no SegmentationClass/b\.png"),
+        ({LIST: "a/1\na/1\n"}, "'a/1' is listed twice"),
+        ({LIST: "#a/1\n"}, r"a/1\.png is in no list of ImageSets/Segmentation/, so CVAT ignores it"),
+        ({"SegmentationObject/b.png": png([[B]])}, r"Object/b\.png has no SegmentationClass/b\.png"),
+        ({MAP: LABELMAP + "lane:0,0,142::\n"}, r"gives 'car' and 'lane' the same colour, \(0, 0, 142\)"),
         (
-            {"ImageSets/Segmentation/default.txt": "a/1\nb\n"},
-            r"'b' is listed but has no SegmentationClass/b\.png",
+            {MAP: LABELMAP + "a:b:1,2,3::\n"},
+            "line 5: has 5 fields separated by colons; expected NAME:RED,GREEN,BLUE",
         ),
-        ({"ImageSets/Segmentation/default.txt": "a/1\na/1\n"}, "'a/1' is listed twice"),
+        ({MAP: LABELMAP + "car:1,2,3::\n"}, "line 5: names 'car' a second time"),
         (
-            {"ImageSets/Segmentation/default.txt": "#a/1\n"},
-            r"SegmentationClass/a/1\.png is in no list of ImageSets/Segmentation/, so CVAT ignores it",
+            {MAP: LABELMAP + "van:1,2,256::\n"},
+            "line 5: expected a colour, three numbers 0-255.*got '1,2,256'",
         ),
-        (
-            {"SegmentationObject/b.png": png([[B]])},
-            r"SegmentationObject/b\.png has no SegmentationClass/b\.png",
-        ),
-        (
-            {"labelmap.txt": LABELMAP + "lane:0,0,142::\n"},
-            r"labelmap\.txt gives 'car' and 'lane' the same colour, \(0, 0, 142\)",
-        ),
-        (
-            {"labelmap.txt": LABELMAP + "a:b:1,2,3::\n"},
-            r"labelmap\.txt, line 5: has 5 fields separated by colons; expected NAME:RED,GREEN,BLUE::",
-        ),
-        ({"labelmap.txt": LABELMAP + "car:1,2,3::\n"}, r"labelmap\.txt, line 5: names 'car' a second time"),
-        (
-            {"labelmap.txt": LABELMAP + "van:1,2,256::\n"},
-            r"labelmap\.txt, line 5: expected a colour, three numbers 0-255.*got '1,2,256'",
-        ),
-        ({"labelmap.txt": "# nothing\n"}, r"labelmap\.txt names no label"),
+        ({MAP: "# nothing\n"}, r"labelmap\.txt names no label"),
     ],
 )
 def test_what_cvat_would_refuse_or_lose_is_told(

@@ -337,6 +337,7 @@ def test_an_export_again_takes_out_what_was_labelled_elsewhere_and_nobodys_work(
 
     assert (said.images, said.labelled, said.withdrawn) == (chosen - 3, 3, 1)
     assert "1 image that has a label now was removed from" in repr(said)
+    assert "2 images in it have a label already: leave them as they are" in repr(said)
     assert not first.exists()
     assert beside.exists()
     assert changed.exists()

@@ -225,18 +225,6 @@ def test_one_result_a_class_and_ids_of_their_own(tmp_path: Path) -> None:
     assert document[1]["data"]["image"] == "/data/local-files/?d=photos/a%20b/c%20d.png"
 
 
-def test_what_no_model_filled_in_is_a_task_that_nobody_drew(tmp_path: Path) -> None:
-    put(
-        label_studio.write(
-            tmp_path, [DrawnImage("a", "a.jpg", (4, 3), None)], fs.classes.resolve("voc"), masks="bitmask"
-        )
-    )
-    (label,) = label_studio.read(tmp_path / "tasks.json")
-    assert (label.image, label.annotator, label.size, label.drawn) == ("a", "", (4, 3), False)
-    assert label_studio.recognise(tmp_path / "tasks.json")
-    assert label_studio.check(tmp_path / "tasks.json") == []
-
-
 def test_many_tasks_are_parted_into_files_that_one_upload_takes(tmp_path: Path) -> None:
     rows = [{"id": k, "data": {"image": "x" * 90}} for k in range(10)]
     files = list(tasks.dumped(rows, tmp_path, "tasks", 300))

@@ -18,12 +18,16 @@ from opened_files import opened, unheard
 ONCE = re.compile(r"study\.toml|corpus\.parquet|selection.*|.*/manifest\.json")
 
 
+MODELS = dict[str, Any]()  # of the study: {name: source}
+
+
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study that is labelled and ranked."""
     folder = tmp_path_factory.mktemp("once")
     corpus = made.corpus(folder / "corpus", images=6, models=3)
     root = folder / "study"
+    MODELS.update(corpus.models)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
     fs.predict(root, corpus.models, engine="local")
     fs.compare(root, engine="local")
@@ -44,6 +48,12 @@ def _often(found: Counter[str]) -> dict[str, int]:
 def test_rank_opens_each_file_once(study: Path) -> None:
     with opened(study) as found:
         fs.rank(study, resamples=20, engine="local")
+    assert set(_often(found).values()) == {1}
+
+
+def test_predict_opens_each_file_once_where_nothing_is_left_to_do(study: Path) -> None:
+    with opened(study) as found:
+        fs.predict(study, MODELS, engine="local")
     assert set(_often(found).values()) == {1}
 
 

@@ -26,7 +26,10 @@ from refusals import refused
 
 pytestmark = pytest.mark.slow
 
-COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv")
+COVERED = (
+    *("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv"),
+    *("measures/statistics", "measures/*.json", "measures/per_image.parquet"),
+)
 SHARD = 3  # eight shards of 24 images
 
 
@@ -35,6 +38,9 @@ def line(study: str, corpus: made.Corpus, engine: str) -> None:
     fs.predict(study, corpus.models, engine=engine, workers=2)
     fs.compare(study, engine=engine, workers=2)
     fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
+    if not Path(study, "truth").exists():
+        fs.label.import_(study, str(corpus.truth))
+    fs.measure(study, engine=engine, workers=2, resamples=10, worst=0)
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +161,9 @@ def test_a_defect_here_ends_the_workers_that_run_beside_it(monkeypatch: pytest.M
 def test_a_second_run_does_nothing(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
     line(str(study), corpus, "local")
-    parts = [*study.rglob("*.parquet")]
-    before = {p: p.stat().st_mtime_ns for p in parts if "corpus" not in p.name}
+    parts = study.rglob("0*.parquet")  # of measure the numbers alone are made again
+    before = {p: p.stat().st_mtime_ns for p in parts}
+    assert {p.relative_to(study).parts[0] for p in before} == {"measures", "pairs", "predictions", "truth"}
     line(str(study), corpus, "local")
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
@@ -166,11 +173,13 @@ import sys
 import faultscape as fs
 from faultscape.engine import processes
 processes.PAYS = -1  # workers whenever there is more than one call left
-study, photos, classes, engine, *models = sys.argv[1:]
+study, photos, classes, truth, engine, *models = sys.argv[1:]
 fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=3))
 fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
 fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine)
+fs.label.import_(study, truth)
+fs.measure(study, engine=engine, resamples=10, worst=0)
 """
 
 
@@ -182,16 +191,8 @@ def test_killed_at_any_of_20_random_moments_and_started_again_gives_the_same_byt
     pick = random.Random(20)
 
     def start(engine: str) -> subprocess.Popen[bytes]:
-        words = [
-            sys.executable,
-            "-c",
-            SCRIPT,
-            str(study),
-            str(corpus.photos),
-            str(corpus.classes),
-            engine,
-            *models,
-        ]
+        folders = (study, corpus.photos, corpus.classes, corpus.truth)
+        words = [sys.executable, "-c", SCRIPT, *map(str, folders), engine, *models]
         return subprocess.Popen(
             words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
         )

@@ -22,7 +22,7 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.corpus.id_lists import ids_meant, without_ending
-from faultscape.errors import LabellingError, LabelMapError
+from faultscape.errors import LabellingError, LabelMapError, OptionError
 from faultscape.formats.label_tools import label_studio
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.labelling import (
@@ -30,6 +30,7 @@ from faultscape.labelling import (
     Format,
     Lines,
 )
+from faultscape.labelling.catalogue import find_format
 from faultscape.labelling.format_calls import (
     check_file,
     count_filled,
@@ -405,6 +406,16 @@ def test_a_format_that_reads_or_writes_something_else_is_refused(tmp_path: Path)
     form = Format(**{**vars(GRID), "write": lambda *_: "text"})
     with refused(LabellingError, "format grid: write must return bytes or None; got str"):
         write_label(form, tmp_path / "m.grid", tmp_path / "m.png", (3, 4), None, classes)
+
+
+def test_a_task_has_a_format_of_its_own_and_takes_none_of_another() -> None:
+    assert [find_format(None, task).name for task in ("segmentation", "classification")] == ["png", "csv"]
+    with refused(
+        OptionError, "--format csv does not fit a study of label maps; use png, .*: people draw masks"
+    ):
+        find_format("csv", "segmentation")
+    with refused(OptionError, "format 'pmg' is not known; use png, .*Did you mean 'png'"):
+        find_format("pmg", "segmentation")
 
 
 def test_every_entry_is_complete_and_named_in_the_help_of_both_verbs_and_on_their_page() -> None:

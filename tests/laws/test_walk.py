@@ -559,5 +559,5 @@ class ShortWalkOfMaps(WalkOfMaps):
     """Another."""
 
 
-ShortWalk.TestCase.settings, ShortWalkOfMaps.TestCase.settings = of(2, steps=8), of(1, steps=8)
+ShortWalk.TestCase.settings, ShortWalkOfMaps.TestCase.settings = of(1, steps=10), of(1, steps=8)
 TestShortWalk, TestShortWalkOfMaps = ShortWalk.TestCase, ShortWalkOfMaps.TestCase

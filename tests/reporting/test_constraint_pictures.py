@@ -11,8 +11,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.nouns import Scale, Slot
-from faultscape.reporting.competition.constraint_pictures import choose_pair, pick
-from faultscape.reporting.competition.constraints import Drawn
+from faultscape.reporting.competition.constraints import Drawn, choose_pair, pick
 from faultscape.standings import ModelRanking, Standings
 from made_page import Page
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from faultscape.reporting.measure import page as measures
-from faultscape.reporting.measure.unbeaten import pareto
+from faultscape.reporting.measure.leaders import pareto
 from made_document import HOSTILE, METRICS, Page, document
 
 WORST = measures.Card(

@@ -14,9 +14,8 @@ from faultscape.reporting.measure import page as measures
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure import words as measure_words
 from faultscape.reporting.measure.gap_sentences import sentence
-from faultscape.reporting.measure.leaders import contradictions, standings
+from faultscape.reporting.measure.leaders import contradictions, pareto, standings
 from faultscape.reporting.measure.tables import TITLES, tables
-from faultscape.reporting.measure.unbeaten import pareto
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
 from faultscape.reporting.view import Line, Point
 from made_document import HOSTILE, METRICS, Page, document, gap

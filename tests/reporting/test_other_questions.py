@@ -10,7 +10,7 @@ import pytest
 
 from faultscape.nouns import Classes, Draw, PairSlot, Predictions
 from faultscape.reporting import charts
-from faultscape.reporting.competition import class_cards, other_questions, page, pair_outcomes
+from faultscape.reporting.competition import class_cards, other_questions, outcomes, page
 from faultscape.reporting.competition.standing_tables import (
     accuracy_matrix,
     best_at_once,
@@ -190,7 +190,7 @@ def pair(a: str, b: str, image: str, k: int) -> PairSlot:
 def test_pairs_end_as_their_own_images_say():
     chosen = [pair("a", "b", "x", 1), pair("b", "a", "y", 2), pair("a", "c", "y", 3), pair("b", "c", "z", 4)]
     correct = np.array([[1.0, 1.0], [0.0, 1.0], [np.nan, np.nan]])
-    found = {(p.model_a, p.model_b): p for p in pair_outcomes.pair_cases(MODELS, chosen, ["x", "y"], correct)}
+    found = {(p.model_a, p.model_b): p for p in outcomes.pair_cases(MODELS, chosen, ["x", "y"], correct)}
     one = found["a", "b"]
     assert (one.both_right, one.first, one.second, one.both_wrong, one.total) == (1, 1, 0, 0, 2)
     assert (one.better, one.gap) == (1.0, 0.5)
@@ -206,18 +206,18 @@ def test_the_better_one_is_right_at_least_as_often_as_the_gap_is_wide():
         for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
         for i in rng.permutation(images)[:12]
     ]
-    for p in pair_outcomes.pair_cases(MODELS, chosen, images, rng.integers(0, 2, (3, 30)).astype(float)):
+    for p in outcomes.pair_cases(MODELS, chosen, images, rng.integers(0, 2, (3, 30)).astype(float)):
         assert p.total == 12
         assert p.better >= p.gap
 
 
 def test_the_observation_is_said_as_it_is():
-    of = lambda *rows: [pair_outcomes.PairCases("a", "b", *row) for row in rows]  # noqa: E731
-    assert pair_outcomes.observed(of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7))) == ""
-    assert "That does not hold here (Spearman −1.00" in pair_outcomes.observed(
+    of = lambda *rows: [outcomes.PairCases("a", "b", *row) for row in rows]  # noqa: E731
+    assert outcomes.observed(of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7))) == ""
+    assert "That does not hold here (Spearman −1.00" in outcomes.observed(
         of((9, 0, 0, 1), (7, 1, 0, 2), (5, 2, 0, 3), (3, 3, 0, 4))
     )
-    assert "correlate (Spearman 1.00" in pair_outcomes.observed(
+    assert "correlate (Spearman 1.00" in outcomes.observed(
         of((0, 1, 0, 9), (0, 2, 0, 8), (0, 3, 0, 7), (0, 4, 0, 6))
     )
 

@@ -279,12 +279,17 @@ def test_a_model_is_not_to_be_used_by_standings_that_are_out_of_date() -> None:
     assert found.lines[-1] == "This is out of date: model x was added."
 
 
-def test_the_line_that_groups_images_is_not_advised_where_standings_do_not_know_the_groups_there_are() -> (
-    None
-):
-    alike = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={"alike": 0.7})}
-    assert any("collect STUDY" in line for line in of(standings=alike).lines)
-    old = of(standings=alike, stale={"order": "groups of images changed"})
+def test_the_line_that_groups_images_is_advised_where_it_leaves_an_interval() -> None:
+    few = {"alike": 0.7}
+    known = of(standings={"order": drawn(ranked("fcn", *CLEAR), SURE, define=few)})
+    assert known.lines[-1] == (
+        "Neighboring images are alike, so this interval is rough; groups of them (`collect --group`) make it"
+        " sound once labels lie in 6 groups."
+    )
+    many = {"order": drawn(ranked("fcn", *CLEAR), SURE, define={**few, "together": "--block 25"})}
+    assert any("`faultscape collect STUDY --block 25`" in line for line in of(standings=many).lines)
+    # standings that are out of date do not know which groups there are
+    old = of(standings=many, stale={"order": "groups of images changed"})
     assert not any("collect STUDY" in line for line in old.lines)
 
 

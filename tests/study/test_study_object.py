@@ -17,7 +17,7 @@ from opened_files import opened
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    return made.corpus(tmp_path_factory.mktemp("corpus"), images=6, models=2)
+    return made.corpus(tmp_path_factory.mktemp("corpus"), images=6, models=3)
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +86,54 @@ def test_each_file_is_opened_once_and_only_when_it_is_asked_for(study: fs.Study)
 
 
 def test_reread_forgets_what_changed_and_nothing_else(study: fs.Study) -> None:
-    assert (len(study.models), len(study.images)) == (2, 6)
+    assert (len(study.models), len(study.images)) == (3, 6)
     settings = read_settings(study.root)
     del settings.models["model-1"]
     write_settings(study.root, settings)
-    assert len(study.models) == 2  # one moment
+    assert len(study.models) == 3  # one moment
     with opened(study.root) as found:
-        assert study.reread().models == ("model-0",)
+        assert study.reread().models == ("model-0", "model-2")
         assert len(study.images) == 6
     assert dict(found) == {"study.toml": 1}
+
+
+def test_a_selection_counts_without_images_and_models_that_left(study: fs.Study) -> None:
+    fs.select(study, selector="random", budget=4)
+    image = study.selection("random").now.images[0]
+    fs.collect(str(study.root), remove=[image])
+    settings = read_settings(study.root)
+    del settings.models["model-2"]
+    write_settings(study.root, settings)
+    drawn = study.reread().selection("random")
+    assert (len(drawn.slots.images), drawn.slots.models) == (4, ("model-0", "model-1", "model-2"))
+    assert drawn.now.models == ("model-0", "model-1")  # a draw can do without a model, a duel cannot
+    assert [*drawn.now.images] == [one for one in drawn.slots.images if one != image]
+    assert study.selection("main").now.models == study.selection("main").slots.models
+
+
+def test_labels_of_images_that_left_change_a_truth_and_images_without_a_label_do_not(
+    study: fs.Study, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    labelled, other = corpus.ids[0], corpus.ids[3]
+    made.write(tmp_path / "few" / f"{labelled}.png", corpus.truths[0])
+    fs.label.import_(study.root, str(tmp_path / "few"), truth="few")
+    before = study.reread().truth_key("few")
+    fs.collect(str(study.root), remove=[other])
+    assert (study.reread().labels_gone("few"), study.truth_key("few")) == ({}, before)
+    fs.collect(str(study.root), remove=[labelled])
+    assert [*study.reread().labels_gone("few").values()] == [[labelled]]
+    assert study.truth_key("few") != before
+
+
+def test_images_of_made_sets_are_in_no_group_and_enter_no_number_of_the_study(
+    study: fs.Study, corpus: made.Corpus
+) -> None:
+    fs.collect(str(study.root), str(corpus.photos), grouping=fs.Grouping(group="{group}/*"))
+    before = study.reread().photos_key()
+    fs.stress.corrupt(str(study.root), corruption=["brightness"], severities="1")
+    assert len(study.reread().images) == 12
+    assert study.groups == {id_: id_.partition("/")[0] for id_ in corpus.ids}
+    assert study.photos_key() == before
 
 
 def test_a_verb_takes_a_study_which_then_shows_what_it_made(study: fs.Study) -> None:
@@ -104,20 +143,36 @@ def test_a_verb_takes_a_study_which_then_shows_what_it_made(study: fs.Study) -> 
 
 
 def test_a_writer_holds_the_study_and_sees_it_as_it_is_then(study: fs.Study) -> None:
-    assert len(study.models) == 2
+    assert len(study.models) == 3
     settings = read_settings(study.root)
     del settings.models["model-1"]
     write_settings(study.root, settings)
     with study.writing() as held:
         assert held is study
-        assert held.models == ("model-0",)
+        assert held.models == ("model-0", "model-2")
         with pytest.raises(fs.errors.StudyError, match="another faultscape is writing"), study.writing():
             pass
+        del settings.models["model-2"]
+        write_settings(study.root, settings)
+    assert study.models == ("model-0",)  # and as it left it
 
 
 def test_it_crosses_to_another_process_as_a_path(study: fs.Study) -> None:
-    assert (len(study.models), len(study.images)) == (2, 6)
+    assert (len(study.models), len(study.images)) == (3, 6)
     other = pickle.loads(pickle.dumps(study))
     with opened(study.root) as found:
         assert (other.root, other.models) == (study.root, study.models)
     assert found["study.toml"] == 1  # nothing that was read went along
+    (study.root / "selection.json").write_text("{")
+    with pytest.raises(fs.errors.DamagedSelectionError):
+        _ = study.reread().selections
+    looking = pickle.loads(pickle.dumps(study.skipping_damaged()))
+    assert (looking.selections, [*looking.damaged]) == ({}, ["main"])
+
+
+def test_main_stands_for_the_only_selection_and_its_standings(study: fs.Study) -> None:
+    main = study.standings()
+    for stem, ending in (("selection", "csv"), ("selection", "json"), ("standings", "json")):
+        (study.root / f"{stem}.{ending}").rename(study.root / f"{stem}-few.{ending}")
+    assert study.reread().selection().name == "few"
+    assert study.standings().rankings.keys() == main.rankings.keys()

@@ -151,28 +151,36 @@ def assign_groups(
     return groups if block is None else cut_blocks(groups, ids, block)
 
 
-def suggested_options(ids: Sequence[str], least: int) -> str:
+def suggested_options(ids: Sequence[str], least: int, labelled: Iterable[str] | None = None) -> str:
     """Return the options of `collect` that group images which are alike, as far as their ids tell: by folder
-    or prefix, cut into runs where that gives fewer than ``least`` groups, or runs of all images.
+    or prefix, cut into runs where that gives fewer than ``least`` groups, or runs of all images; '' if the
+    ``labelled`` images would lie in fewer groups, which carry no interval.
 
     >>> suggested_options([f"drive{k % 7}/{k:03d}" for k in range(70)], 6)
     "--group '{group}/*'"
     >>> suggested_options([f"Seq{k % 2}_f{k:03d}" for k in range(200)], 6)
     "--group '{group}_*' --block 25"
-    >>> suggested_options([f"frame{k:03d}" for k in range(60)], 6)
-    '--block 10'
+    >>> frames = [f"frame{k:03d}" for k in range(60)]
+    >>> suggested_options(frames, 6, frames[::10]), suggested_options(frames, 6, frames[::12])
+    ('--block 10', '')
     """
     # so that there are enough runs for an interval, and a run is longer than images are alike
-    block = f"--block {max(2, min(_LONG_RUN, len(ids) // least))}"
+    block: int | None = max(2, min(_LONG_RUN, len(ids) // least))
+    pattern = None
     for separator in "/_-":
-        pattern = f"{{group}}{separator}*"
         if not all(separator in id_ for id_ in ids):
             continue
-        number = len(set(_by_pattern(pattern, ids).values()))
+        number = len(set(_by_pattern(f"{{group}}{separator}*", ids).values()))
         if 1 < number <= len(ids) // 2:
-            option = f"--group {shlex.quote(pattern)}"
-            return option if number >= least else f"{option} {block}"
-    return block
+            pattern = f"{{group}}{separator}*"
+            block = None if number >= least else block
+            break
+    group = assign_groups(ids, pattern, block)
+    if labelled is not None and len({group[id_] for id_ in labelled if id_ in group}) < least:
+        return ""
+    words = [f"--group {shlex.quote(pattern)}"] if pattern else []
+    words += [f"--block {block}"] if block else []
+    return " ".join(words)
 
 
 def describe_groups(groups: Iterable[str]) -> str:

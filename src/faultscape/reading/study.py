@@ -117,8 +117,13 @@ class Study:
         return self._files[file][1]
 
     @property
+    def exists(self) -> bool:
+        """Whether there is a study in the folder."""
+        return (self.root / "study.toml").exists()
+
+    @property
     def _has_store(self) -> bool:
-        return bool(self.settings.store)
+        return self.exists and bool(self.settings.store)
 
     def skipping_damaged(self) -> Study:
         """Return the same study, without selections that are damaged, to look at."""
@@ -369,8 +374,7 @@ class Study:
         """Where people's answers are stored."""
         if self._open_database is not None:
             return self._open_database
-        there = (self.root / "study.toml").exists()
-        return Database(self.root, settings=self.settings.answers if there else None)
+        return Database(self.root, settings=self.settings.answers if self.exists else None)
 
     @cached_property
     def answers(self) -> Answers:
@@ -548,7 +552,7 @@ class Study:
 
     def _about(self) -> dict[str, str]:
         """Return {what: how many or which} for people; {} without a study."""
-        if not (self.root / "study.toml").exists():
+        if not self.exists:
             return {}
         ranked = [
             name

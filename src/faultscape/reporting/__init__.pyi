@@ -6,6 +6,5 @@ from .competition import gallery as gallery
 from .competition import other_questions as other_questions
 from .competition import outcomes as outcomes
 from .competition import page as page
-from .competition import pair_outcomes as pair_outcomes
 from .competition import references as references
 from .competition import standing_tables as standing_tables

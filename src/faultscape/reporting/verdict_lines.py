@@ -19,10 +19,11 @@ from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
 from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
-from faultscape.reporting.competition.standing_tables import descriptive, for_intervals, recommended
+from faultscape.reporting.competition.standing_tables import any_of, descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
+    FEW,
     Failing,
     Gap,
     ModelRanking,
@@ -152,7 +153,7 @@ def _headline(
         here = f"On {_this_pool(standings)}, {alone}"
         if stale:
             return f"{here} was best before the study changed"
-        later = f"for {_LATER[said.speaks_of]}, it may be {_any_of(best, standings)}"
+        later = f"for {_LATER[said.speaks_of]}, it may be {any_of(best, standings)}"
         return f"{here} is best{_lead_here(standings)}; {later}"
     if descriptive(said):
         images = counted(standings.labels.get("used", 0), "labelled image")
@@ -268,7 +269,8 @@ def _where_it_fails(failing: Failing, score_is: str) -> str:
     on = counted(failing.images, "labelled image")
     share = f"{_rounded(100 * failing.share, 0)} % of it is taken for {failing.taken_for}"
     mistaken = f"; {share}, most on {failing.image}" if failing.taken_for else f", as on {failing.image}"
-    return f"{failing.model} fails most on {failing.worst}: {score} on {on}{mistaken}."
+    so_far = "so far " if failing.images < FEW else ""
+    return f"{failing.model} {so_far}fails most on {failing.worst}: {score} on {on}{mistaken}."
 
 
 def _caveats(
@@ -288,10 +290,13 @@ def _caveats(
     name = recommended(one)
     pool, later = of_both(one, name)
     if one.definitions.get("alike") and later is not None and speaks not in stale:
-        line = f"`faultscape collect {study} {one.definitions.get('together', '--group PATTERN')}`"
-        out.append(
-            f"Neighboring images are alike, so this interval is rough; {line} makes it sound, often wider."
+        together = one.definitions.get("together")
+        cure = (
+            f"`faultscape collect {study} {together}` makes it sound, often wider"
+            if together
+            else f"groups of them (`collect --group`) make it sound once labels lie in {LEAST} groups"
         )
+        out.append(f"Neighboring images are alike, so this interval is rough; {cure}.")
     if descriptive(said) and _skipped(one):
         why = "images that were drawn before some of them have none"
         out.append(f"These labels are not a fair sample, because {why}: label or discard those.")
@@ -340,12 +345,6 @@ def _what_would_tell(standings: Standings, said: ModelRanking, study: str) -> st
 
 def _all_of(models: Sequence[str]) -> str:
     return listed(models) if len(models) <= _NAMED else f"{models[0]} and {len(models) - 1} others"
-
-
-def _any_of(models: Sequence[str], standings: Standings) -> str:
-    if 2 < len(models) == len(standings.models):
-        return f"any of the {len(models)} models"
-    return listed(models, "or") if len(models) <= _NAMED else f"any of {len(models)} models"
 
 
 def _one_of(models: Sequence[str]) -> str:

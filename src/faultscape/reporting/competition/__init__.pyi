@@ -1,5 +1,4 @@
 from . import class_cards as class_cards
-from . import constraint_pictures as constraint_pictures
 from . import constraints as constraints
 from . import failure_kinds as failure_kinds
 from . import gallery as gallery
@@ -7,6 +6,5 @@ from . import model_sections as model_sections
 from . import other_questions as other_questions
 from . import outcomes as outcomes
 from . import page as page
-from . import pair_outcomes as pair_outcomes
 from . import references as references
 from . import standing_tables as standing_tables

@@ -1,27 +1,32 @@
 """Show the effect of a selection's constraints: classes and sizes among the images that each constraint would
-choose.
+choose, and one pair of models under each: the image that the constraint allows on which they disagree most.
 
 Conventions: every constraint uses the same counts, metric, number per class, near-duplicates and discards as
 the selection itself. The *class* of a slot is the one it was chosen for; without a constraint there is none,
 so it is the largest class in the defender's map (except background). Its *size* is that class's share of the
-defender's pixels. An image counts once for each defender and class it was chosen with.
+defender's pixels. An image counts once for each defender and class it was chosen with. The pair is the first
+two models of the headline's ranking, or, without standings, of the selection. For each constraint, its image
+is from the least concordant duel of the two, in either order, on an image that no earlier constraint shows;
+ties follow the images' tie-breaking ranks.
 Source: Yan et al. 2021, section 3.1.2, Fig. 3.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from faultscape.comparison.concordance import shares
-from faultscape.errors import SelectionError
+from faultscape.errors import SelectionError, counted
 from faultscape.nouns import Classes, Definition, Pairs, Scale, Slot, Slots
+from faultscape.reporting.competition import standing_tables
 from faultscape.selection import duel
 from faultscape.selection.spares import effective
+from faultscape.standings import Standings
 
 SIZES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # edges of the histogram of sizes
 Blocks = Callable[[], Iterable[tuple[Pairs, np.ndarray]]]
@@ -130,3 +135,120 @@ def _histogram(name: str, slots: Slots, own: bool, classes: Classes, share: dict
         tuple(by_size.tolist()),
         slots.duels,
     )
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The image of one constraint: its ``slot`` (None if no image satisfies it), the class's share of the
+    defender's map, the numbers of the pair's duels and distinct images, a sentence on what the constraint
+    does (``says``), and images as data URIs.
+    """
+
+    constraints: str
+    own: bool
+    slot: Slot | None
+    duels: int
+    images: int
+    says: str
+    share: float = float("nan")
+    photo: str = ""
+    maps: tuple[str, str] = ("", "")
+    width: int = 4
+    height: int = 3
+
+
+@dataclass(frozen=True)
+class PairPictures:
+    """The pair, why it was chosen, and an image for each constraint."""
+
+    pair: tuple[str, str]
+    why: str
+    picked: tuple[Picked, ...]
+
+
+def choose_pair(standings: Standings | None, models: Sequence[str]) -> tuple[tuple[str, str], str]:
+    """Return the pair of models to show, and by which rule.
+
+    >>> choose_pair(None, ["a", "b", "c"])
+    (('a', 'b'), 'the first two models of the selection')
+    """
+    if standings is not None:
+        for name, ranking in standing_tables.claiming(standings).items():
+            order = [m for m in ranking.order if m in models]
+            if len(order) > 1:
+                title = standing_tables.words_of(name, standings.definitions)["title"]
+                return (order[0], order[1]), f"the first two models of the ranking “{title}”"
+    return (models[0], models[1]), "the first two models of the selection"
+
+
+def pick(
+    drawn: Sequence[Drawn], pair: tuple[str, str], ranks: Mapping[str, int], scale: Scale | None
+) -> list[Picked]:
+    """Return the image of each constraint; ``ranks`` break ties between images."""
+    out: list[Picked] = []
+    before: set[str] = set()
+    for one in drawn:
+        mine = [slot for slot in one.chosen if {slot.defender, slot.attacker} == set(pair)]
+        new = [slot for slot in mine if slot.image not in before]
+        slot = min(
+            new or mine,
+            key=lambda s: (round(s.concordance, 12), ranks.get(s.image, len(ranks)), s.step),
+            default=None,
+        )
+        same = sum(s.image in before for s in mine)
+        images = len({s.image for s in mine})
+        says = _sentence(one.constraints, slot, len(mine), images, same, fresh=bool(new), scale=scale)
+        out.append(Picked(one.constraints, one.own, slot, len(mine), images, says))
+        before |= {slot.image} if slot else set()
+    return out
+
+
+def with_share(picked: Picked, defender_map: np.ndarray, place: int) -> Picked:
+    """Return a pick with its class's share of the defender's pixels.
+
+    >>> with_share(Picked("class", False, None, 1, 1, ""), np.array([[0, 1, 1, 2]]), 1).share
+    0.5
+    """
+    return replace(picked, share=float((defender_map == place).mean()))
+
+
+def _sentence(
+    constraints: str,
+    slot: Slot | None,
+    duels: int,
+    images: int,
+    same: int,
+    *,
+    fresh: bool,
+    scale: Scale | None,
+) -> str:
+    """Return a sentence on what a constraint does for the pair."""
+    if slot is None:
+        return "No image of these two models satisfies this constraint."
+    if constraints == "none":
+        return "The two models agree on this image less than on any other of the pool, whatever it shows."
+    kept = f"{counted(duels, 'duel')} of the two models on {counted(images, 'image')}"
+    again = f" {same} of them {'falls' if same == 1 else 'fall'} on an image shown before." if same else ""
+    if not fresh:
+        again = " All of them fall on an image shown before, as this one does."
+    if constraints == "class":
+        return (
+            "For each class, the image on which the two agree least among those where the defender sees it:"
+            f" {kept}.{again}"
+            f" This one is for {slot.class_}."
+        )
+    bounds = _bounds(slot.class_, scale)
+    return (
+        f"The class must also have its usual size: {kept}.{again} This one is for {slot.class_}"
+        f"{f', which usually covers {bounds} of an image that has it' if bounds else ''}."
+    )
+
+
+def _bounds(name: str, scale: Scale | None) -> str:
+    """Return the usual sizes of a class as text; '' if unknown."""
+    if scale is None or name not in scale.names:
+        return ""
+    k = scale.names.index(name)
+    low = 100 * scale.t_min[k]
+    high = 100 * scale.t_max[k]
+    return f"{low:.2g} to {high:.2g} %" if np.isfinite(low) and np.isfinite(high) else ""

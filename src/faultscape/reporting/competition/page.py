@@ -21,13 +21,11 @@ from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
 from faultscape.reporting import charts, speed_charts
-from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
+from faultscape.reporting.competition import other_questions, outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
-from faultscape.reporting.competition.constraint_pictures import PairPictures
-from faultscape.reporting.competition.constraints import Drawn, size_labels
+from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds
-from faultscape.reporting.competition.first_images import First, first_images
-from faultscape.reporting.competition.gallery import Card
+from faultscape.reporting.competition.gallery import Card, First, first_images
 from faultscape.reporting.competition.model_sections import ModelSections
 from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
@@ -320,9 +318,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     standings = facts.standings
     models = facts.slots.models
     ends = (
-        pair_outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values)
-        if facts.labelled
-        else []
+        outcomes.pair_cases(models, facts.slots.pairs, facts.labelled, facts.values) if facts.labelled else []
     )
     decided = [pair for pair in ends if pair.total]
     matrices = standings.matrices if standings else {}
@@ -346,7 +342,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         "ends_shown": _PAIRS_SHOWN,
         "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
         "points": points,
-        "observed": pair_outcomes.observed(ends),
+        "observed": outcomes.observed(ends),
         "pairs": True,
         "reference_words": "the labels of the two models that disagree most",
     }

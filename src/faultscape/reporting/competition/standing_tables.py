@@ -14,17 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from markupsafe import Markup
 
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, SAME_GROUPS
+from faultscape.reporting import charts
 from faultscape.reporting.charts import heat
-from faultscape.reporting.view import Mark, axis, listed
+from faultscape.reporting.view import Mark, axis, listed, number
 from faultscape.standings import (
     FEW,
     ModelRanking,
@@ -144,10 +147,10 @@ def verdict(standings: Standings) -> tuple[str, str]:
     unknown = _may_be_better(standings, [name])
     where = " on the chosen images" if above else ""
     if len(tied) > 1:
-        head = f"{_any_of(best, standings)} could be best{where}"
+        head = f"{any_of(best, standings)} could be best{where}"
     else:
         head = f"{tied[0]} leads{where}{', but not conclusively' if rest or unknown else ''}"
-        head += f": {_any_of(rest, standings)} could be best too" if rest else ""
+        head += f": {any_of(rest, standings)} could be best too" if rest else ""
     title = words_of(name, standings.definitions)["title"]
     tests = "corrected for multiple comparisons" if counted[name].best_set else "one pair at a time"
     ranking = ", ".join([title, *([] if above else [level(standings)]), tests])
@@ -173,7 +176,7 @@ def _without_intervals(standings: Standings) -> tuple[str, str]:
     )
 
 
-def _any_of(models: Sequence[str], standings: Standings) -> str:
+def any_of(models: Sequence[str], standings: Standings) -> str:
     """Return a text for "any of these models", by name if they are few."""
     if 2 < len(models) == len(standings.models):
         return f"any of the {len(models)} models"
@@ -252,7 +255,7 @@ def best_at_once(standings: Standings) -> str:
         ranking = counted.get(name, ModelRanking())
         best = ranking.best_set
         if best and (not said or shown_best(ranking)):
-            who = f"only {best[0]}" if len(best) == 1 else _any_of(best, standings)
+            who = f"only {best[0]}" if len(best) == 1 else any_of(best, standings)
             lone = _without_score(standings, name)
             verb = "has" if len(lone) == 1 else "have"
             more = f" ({_named(lone)} {verb} no score there, and may be better)" if lone else ""
@@ -411,3 +414,60 @@ def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]
         )
         for name, part in standings.parents.items()
     ]
+
+
+_NONE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """One model of a ranking: score, interval and ranks as text, its dot and line, and whether it could be
+    best.
+    """
+
+    model: str
+    score: str
+    interval: str
+    ranks: str
+    plot: Markup
+    best: bool
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """One ranking as a table: what its scores are, what its intervals describe, and the scale of the dots."""
+
+    title: str
+    says: str
+    interval: str
+    rows: list[RankRow]
+    scale: Markup
+
+
+def rank_tables(found: Standings) -> list[RankTable]:
+    """Return the usable rankings as tables, the recommended one first."""
+    best = recommended(found)
+    usable = [name for name, one in found.rankings.items() if not one.unusable]
+    usable.sort(key=lambda name: name != best)
+    return [
+        _table(ranking_rows(name, found.rankings[name], found.models, found.definitions)) for name in usable
+    ]
+
+
+def _table(ranking: Mapping[str, Any]) -> RankTable:
+    held = ranking["rows"]
+    digits = decimals([(row["low"], row["high"]) for row in held if row["low"] is not None])
+
+    rows = []
+    for row in held:
+        spread = (
+            "" if row["low"] is None else f"{number(row['low'], digits)} to {number(row['high'], digits)}"
+        )
+        ranks = row["at_once"] if ranking["at_once"] else row["ranks"]
+        title = f"{row['model']}: {number(row['score'], digits)}{f', {spread}' if spread else ''}"
+        plot = charts.interval(ranking["axis"], row["mark"], strong=row["best"], title=title)
+        rows.append(
+            RankRow(row["model"], number(row["score"], digits), spread, ranks or _NONE, plot, row["best"])
+        )
+    of = "descriptive" if ranking["descriptive"] else ranking["speaks_of"]
+    return RankTable(ranking["title"], ranking["what"], of, rows, charts.scale(ranking["axis"]))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultscape.reporting.measure import unbeaten
+from faultscape.reporting.measure import leaders
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
 from faultscape.reporting.view import Line, Point, axes_of, axis, axis_of, dot
@@ -40,16 +40,16 @@ def front(one: Document) -> dict[str, Any]:
     without ``intervals`` no model is called beaten.
     """
     rows = []
-    compared = unbeaten.compared(one)
-    for model, others in unbeaten.beaten(one).items():
+    compared = leaders.compared(one)
+    for model, others in leaders.beaten(one).items():
         by = [other for other in others if (other, model) in compared]
-        cells = [cell(one["models"][model][m]) for m in unbeaten.THREE]
+        cells = [cell(one["models"][model][m]) for m in leaders.THREE]
         rows.append(
             {
                 "model": model,
                 "cells": cells,
                 "by": by,
-                "unsure": bool(by) and not any(unbeaten.surely(one, b, model) for b in by),
+                "unsure": bool(by) and not any(leaders.surely(one, b, model) for b in by),
             }
         )
     rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))

@@ -197,17 +197,8 @@ def _models(card: Card) -> View | None:
     if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):
         rows = (*rows, (RANDOM, RANDOM))
     filled = _filled(columns, rows)
-    return (
-        View(
-            "models",
-            "The card",
-            _said(card, "One row a model. Doubt is 1 - max probability, unless a model has no such scorer."),
-            filled,
-            rows,
-        )
-        if filled
-        else None
-    )
+    says = "One row a model. Doubt is 1 - max probability, unless a model has no such scorer."
+    return View("models", "The card", _said(card, says), filled, rows) if filled else None
 
 
 def _corruptions(card: Card) -> View | None:
@@ -256,17 +247,9 @@ def _corruptions(card: Card) -> View | None:
         )
     ]
     filled = _filled(columns, rows)
-    return (
-        View(
-            "corruptions",
-            "mIoU under corruption",
-            _said(card, "Mean over the severities of each corruption; the last column is the mean of these."),
-            filled,
-            rows,
-        )
-        if names and filled
-        else None
-    )
+    says = "Mean over the severities of each corruption; the last column is the mean of these."
+    title = "mIoU under corruption"
+    return View("corruptions", title, _said(card, says), filled, rows) if names and filled else None
 
 
 def _table_of_s3(card: Card) -> View | None:
@@ -294,21 +277,9 @@ def _table_of_s3(card: Card) -> View | None:
     first = of_maps[:-1] or of_maps
     columns = [column for of in (*first, of_anomalies, *of_maps[len(first) :]) for column in of]
     filled = _filled(columns, rows)
-    return (
-        View(
-            "table-s3",
-            "As Buchanan et al. 2022, Tables 2 and 3",
-            _said(
-                card,
-                "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step"
-                " sum.",
-            ),
-            filled,
-            rows,
-        )
-        if len(filled) > 1
-        else None
-    )
+    says = "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum."
+    title = "As Buchanan et al. 2022, Tables 2 and 3"
+    return View("table-s3", title, _said(card, says), filled, rows) if len(filled) > 1 else None
 
 
 def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
@@ -335,19 +306,13 @@ def _table_of_s4(card: Card) -> View | None:
         *_kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of)),
     ]
     flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
-    return View(
-        "table-s4",
-        "As Blum et al. 2021, Table 1",
-        _said(
-            card,
-            "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of"
-            " anomalous pixels.",
-        ),
-        _filled(columns, rows),
-        rows,
-        with_scorers=True,
-        flags=flags,
+    says = _said(
+        card,
+        "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous"
+        " pixels.",
     )
+    title = "As Blum et al. 2021, Table 1"
+    return View("table-s4", title, says, _filled(columns, rows), rows, with_scorers=True, flags=flags)
 
 
 def _errors(card: Card) -> View | None:
@@ -361,22 +326,13 @@ def _errors(card: Card) -> View | None:
             for m in ("error_ap", "error_auroc", "error_fpr95")
         ]
     filled = _filled(columns, rows)
-    return (
-        View(
-            "errors",
-            "Finding wrong pixels",
-            _said(
-                card,
-                "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A"
-                " void-class score is left out here: it asks what is unknown, not what is wrong.",
-            ),
-            filled,
-            rows,
-            with_scorers=True,
-        )
-        if filled
-        else None
+    if not filled:
+        return None
+    says = (
+        "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A void-class"
+        " score is left out here: it asks what is unknown, not what is wrong."
     )
+    return View("errors", "Finding wrong pixels", _said(card, says), filled, rows, with_scorers=True)
 
 
 def write_tables(out: Path, card: Card) -> None:

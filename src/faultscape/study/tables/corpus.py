@@ -307,14 +307,14 @@ def read_ids(root: Path) -> set[str]:
     return set(Corpus(root).ids)
 
 
-def shard_sizes(root: Path) -> dict[int, int]:
-    """Return how many images each shard has, without their rows."""
-    path = root / "corpus.parquet"
+def shard_sizes(corpus: Corpus) -> dict[int, int]:
+    """Return how many images each shard has, without their rows; StudyError if nothing was collected."""
+    path = corpus.root / "corpus.parquet"
     if not path.exists():
         raise StudyError(
             f"{path} is missing: nothing was collected, or it was deleted; run `faultscape collect` again"
         )
-    return Corpus(root).sizes
+    return corpus.sizes
 
 
 def images_of(rows: pa.Table, root: Path) -> list[Image]:

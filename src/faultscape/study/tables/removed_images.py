@@ -58,11 +58,10 @@ def whole_shard(root: Path, number: int) -> list[Image]:
     return _by_id([*read_corpus(root, number), *removed_by_shard(Corpus(root)).get(number, [])])
 
 
-def each_whole_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
+def each_whole_shard(corpus: Corpus) -> Iterator[tuple[int, list[Image]]]:
     """Yield (number, all images that it was cut with) of every shard, including shards without any image
     left, in order of shards.
     """
-    corpus = Corpus(root)
     gone = removed_by_shard(corpus)
     for number, images in corpus.each_shard():
         for before in [one for one in sorted(gone) if one < number]:
@@ -87,10 +86,10 @@ def each_whole_digest(corpus: Corpus) -> Iterator[tuple[int, list[tuple[str, str
         )
 
 
-def whole_sizes(root: Path) -> dict[int, int]:
+def whole_sizes(corpus: Corpus) -> dict[int, int]:
     """Return how many images each shard was cut with."""
-    sizes = shard_sizes(root)
-    for number, images in removed_by_shard(Corpus(root)).items():
+    sizes = {**shard_sizes(corpus)}
+    for number, images in removed_by_shard(corpus).items():
         sizes[number] = sizes.get(number, 0) + len(images)
     return dict(sorted(sizes.items()))
 

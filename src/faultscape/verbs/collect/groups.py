@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from faultscape.corpus.groups import assign_groups, describe_groups, join_blocks
 from faultscape.errors import StudyError, counted
 from faultscape.reading.sets import collected, follow
-from faultscape.study.lock import writing
-from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.reading.study import Study
+from faultscape.study.tables.corpus import Image, write_corpus
 from faultscape.study.tables.logs import log
 from faultscape.verbs.collect.options import Grouping
 
@@ -43,12 +42,13 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
     ]
 
 
-def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
+def group_again(study: Study, asked: Grouping) -> tuple[list[Image], str]:
     """Write the groups of all images of a study; return the images, and a text about those whose group
     changed.
     """
-    with writing(root):
-        held = read_corpus(root)
+    root = study.root
+    with study.writing():
+        held = study.corpus.images()
         if not held:
             raise StudyError(
                 f"{root} has no images to group yet; name a folder, a glob in quotes, or a list file"

@@ -25,16 +25,14 @@ from faultscape.errors import CorpusError, OptionError, StudyError, counted
 from faultscape.formats.pictures import Picture
 from faultscape.nouns import Classes
 from faultscape.reading.sets import collected, descendants, follow, returning
+from faultscape.reading.study import Study
 from faultscape.study import settings as toml
 from faultscape.study.folder import check_name, local
-from faultscape.study.lock import writing
-from faultscape.study.parts import read_manifest, read_small
 from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Corpus, Image, part_name, read_corpus, write_corpus
+from faultscape.study.tables.corpus import Image, part_name, write_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.collect import groups, pictures, settings, web
 from faultscape.verbs.collect.known_data import Found as KnownFrames
 from faultscape.verbs.collect.known_data import enter_truths, find_known, parts_of_mixture
@@ -62,21 +60,21 @@ def _collect_images(
         raise OptionError("--dry-run needs --remove: it reports what --remove would make stale")
     if options.replace_classes and options.classes is None:
         raise OptionError("--replace-classes needs --classes, with the new class list")
-    root = local(options.study)
-    if root.exists() and not root.is_dir():
-        raise StudyError(f"{root} is a file; give a folder for the study")
-    _refuse_swapped(root, options.images)
-    is_new = not (root / "study.toml").exists()
+    study = Study(local(options.study), options.study)
+    if study.root.exists() and not study.root.is_dir():
+        raise StudyError(f"{study.root} is a file; give a folder for the study")
+    _refuse_swapped(study, options.images)
+    is_new = not study.exists
     data = find_known(options, part)
     if data is not None and is_new and options.classes is None and data.layout.classes:
         options = replace(options, classes=data.layout.classes)
-    task = settings.task_of(root, options.task, options.size, options.only_classes)
+    task = settings.task_of(study, options.task, options.size, options.only_classes)
     settings.refuse_tables(options.images, task, new=is_new)
     step = web.step_of(options.images, options.web)
     if _changes_groups_alone(options) and step is None and options.web.accept is None and not is_new:
-        return change_groups(root, options)
+        return change_groups(study, options)
     if _changes_settings_alone(options) and step is None and options.web.accept is None and not is_new:
-        return change_settings(root, replace(options, task=task))
+        return change_settings(study, replace(options, task=task))
     if not options.images and step is None and options.web.accept is None:
         raise CorpusError("no images given; name a folder, a glob in quotes, or a list file")
     set_name = options.set_ or ("web" if options.web.accept is not None else "main")
@@ -85,11 +83,11 @@ def _collect_images(
     toml.parse_size(options.size or "own")
     options = replace(options, task=task, set_=set_name)
     if step is not None:
-        with writing(root):
-            settings.enter_settings(root, settings.asked_settings(root, options, classes))
-            return step(root)
+        with study.writing():
+            settings.enter_settings(study, settings.asked_settings(study, options, classes))
+            return step(study.reread())
     if options.web.accept is not None:
-        options = replace(options, images=web.accept(root, Path(options.web.accept)))
+        options = replace(options, images=web.accept(study, Path(options.web.accept)))
     if data is not None and task == toml.CLASSIFICATION:
         raise OptionError("--layout applies to segmentation data sets only; this is a study of classifiers")
     named = (
@@ -99,8 +97,8 @@ def _collect_images(
     )
     groups.check(named.everything, options.grouping)
     photos.forget()
-    with writing(root):
-        return _collect(root, options, set_name, classes, named, data)
+    with study.writing():
+        return _collect(study, options, set_name, classes, named, data)
 
 
 def _changes_settings_alone(options: CollectOptions) -> bool:
@@ -116,9 +114,10 @@ def _changes_groups_alone(options: CollectOptions) -> bool:
     return options.grouping.asked and not options.images and not given & others
 
 
-def _refuse_swapped(root: Path, images: Sequence[str]) -> None:
+def _refuse_swapped(study: Study, images: Sequence[str]) -> None:
     """Raise StudyError if the folder of images is given where the study should be."""
-    if not images or (root / "study.toml").exists() or not holds_images(root):
+    root = study.root
+    if not images or study.exists or not holds_images(root):
         return
     first = Path(images[0])
     what = "is a study" if (first / "study.toml").is_file() else "does not exist"
@@ -177,7 +176,7 @@ def _prefix(set_name: str) -> str:
 
 
 def _collect(
-    root: Path,
+    study: Study,
     options: CollectOptions,
     set_name: str,
     classes: Classes | None,
@@ -185,25 +184,26 @@ def _collect(
     data: KnownFrames | None = None,
 ) -> Collected:
     """Enter what a command names into a study that is locked for writing."""
-    wanted = settings.asked_settings(root, options, classes)
-    settings.enter_store(root, wanted, options.storage.store)
-    held = {image.id: image for image in read_corpus(root)}
-    if set_name in read_stress(root).sets:
+    root = study.root
+    wanted = settings.asked_settings(study, options, classes)
+    settings.enter_store(study, wanted, options.storage.store)
+    held = study.image_rows
+    sets = study.stress.sets
+    if set_name in sets:
         raise CorpusError(f"the set {set_name!r} was made by `faultscape stress`; give another --set")
     if wanted.classifies and settings.in_own_order(
         held.values(), named.pictures, named.lists, _prefix(set_name)
     ):
         wanted.own_order = True
-    sets = read_stress(root).sets
     _refuse_made_ids(named, sets)
     removed = {
-        image.id: image for image in read_removed(Corpus(root)) if not image.parent or image.set in sets
+        image.id: image for image in read_removed(study.corpus) if not image.parent or image.set in sets
     }
     known = removed | held
     named = _joined(known, named)
     found = _with_held_ids(known, named.found, set_name)
     old = {(f.name, f.image): f for f in read_failures(root) if f.stage == "collect" and f.name == set_name}
-    gathered = _gather(root, options, set_name, held, removed, found)
+    gathered = _gather(study, options, set_name, held, removed, found)
     alone = sorted(named.ids - {f.id for f in found} - held.keys())
     fresh = gathered.fresh + [
         removed.get(id_)
@@ -219,7 +219,7 @@ def _collect(
     stay = [image for image in held.values() if image.id not in dropped]
     back = {image.id for image in fresh if image.id in removed}
     fresh += returning(removed, back)
-    last = max(whole_sizes(root), default=-1) if held else -1
+    last = max(whole_sizes(study.corpus), default=-1) if held else -1
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back:
         print(
@@ -238,7 +238,8 @@ def _collect(
     if dropped & held.keys():
         note_removed(root, [held[id_] for id_ in sorted(dropped & held.keys())])
     write_corpus(root, images)
-    settings.enter_settings(root, wanted)
+    settings.enter_settings(study, wanted)
+    study.reread()
     usable = {image.source for image in images}
     failed = {f.image for f in gathered.failures}
     still = [f for (_, path), f in old.items() if absolute(path) not in usable and path not in failed]
@@ -246,7 +247,7 @@ def _collect(
     pictures.forget_notes(root)
     asked = list(options.images) if options.web.accept is None else [options.web.accept]
     log(root, "collect", images=asked, set=set_name, size=wanted.size)
-    truths = enter_truths(root, wanted, data, named.frames, set_name) if data is not None else {}
+    truths = enter_truths(study, wanted, data, named.frames, set_name) if data is not None else {}
     if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
         print(
             f"{counted(blind, 'image')} not searched for near-duplicates; add --probe to read each one"
@@ -312,7 +313,7 @@ def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: 
 
 
 def _gather(
-    root: Path,
+    study: Study,
     options: CollectOptions,
     set_name: str,
     held: Mapping[str, Image],
@@ -323,7 +324,7 @@ def _gather(
     excluded. An image that was ``removed`` comes back with its former row.
     """
     same = pictures.unchanged(held, found, options.storage.probe)
-    probed, failed = pictures.probe(root, [f for f in found if f.id not in same], options.storage.probe)
+    probed, failed = pictures.probe(study.root, [f for f in found if f.id not in same], options.storage.probe)
     if options.not_in and (blind := next((f for f, picture in probed if picture.dhash is None), None)):
         raise CorpusError(
             f"{blind.path}: --not-in must decode each image; add --probe to read all of them completely"
@@ -353,7 +354,7 @@ def _gather(
             f" {options.role}"
         )
     known = {**removed, **held}
-    _print_changed(root, pictures.changed(known, probed))
+    _print_changed(study, pictures.changed(known, probed))
     _print_gone(pictures.gone(held, found, set_name))
     for f, picture in probed:
         earlier = known.get(f.id)
@@ -387,7 +388,7 @@ def _image(found: Found, picture: Picture, set_name: str, role: str | None, earl
     )
 
 
-def _print_changed(root: Path, images: Sequence[Image]) -> None:
+def _print_changed(study: Study, images: Sequence[Image]) -> None:
     """Report the images whose file is new or changed, and what was made from the earlier file."""
     if came := [image for image in images if not image.source]:
         print(
@@ -397,11 +398,11 @@ def _print_changed(root: Path, images: Sequence[Image]) -> None:
     if not (images := [image for image in images if image.source]):
         return
     labelled: set[str] = set()
-    for folder in (label_maps.truth(root, name) for name in label_maps.truths(root)):
-        parts = read_manifest(folder)
+    for folder in (label_maps.truth(study.root, name) for name in study.label_folders):
+        parts = study.manifest(folder)
         for number in sorted({image.shard for image in images}):
             if part := parts.get(part_name(number)):
-                labelled |= set(read_small(folder, part_name(number), part, ["id"])["id"].to_pylist())
+                labelled |= set(label_maps.read_ids(folder, number, part))
     old = sum(image.id in labelled for image in images)
     print(
         f"{counted(len(images), 'image')} changed since collection, the first: {images[0].source};"

@@ -139,15 +139,16 @@ def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, Mixt
 
 
 def enter_truths(
-    root: Path, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str
+    study: Study, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str
 ) -> dict[str, int]:
     """Store the truth of frames, {image id: frame}, and return {name: images with that truth}. Files that
     cannot be read are listed in failures.csv.
     """
+    root = study.root
     counts: dict[str, int] = {}
     failures: list[Failure] = []
     mapping = _mapping(found, settings) if found.layout.read_semantic else {}
-    shard_of = {image.id: image.shard for image in read_corpus(root)}
+    shard_of = study.corpus.shards_of(ids)
     before = read_stress(root).data.get(set_name)
     prints = dict(before.fingerprints) if before is not None and before.path == found.path else {}
     kinds: list[str] = [*found.layout.truth_kinds, *(["instance"] if found.layout.read_instances else [])]
@@ -200,7 +201,7 @@ def enter_truths(
             f" {failures[0].image}: {failures[0].reason}"
         )
     if KINDS["semantic"] in counts:
-        for line in unusual(Study(root), KINDS["semantic"]):
+        for line in unusual(study.reread(), KINDS["semantic"]):
             print(line)
     return counts
 

@@ -5,7 +5,6 @@ the study.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from faultscape.classes.built_in import BUILT_IN
 from faultscape.classes.class_lists import FORMS, resolve
@@ -14,24 +13,25 @@ from faultscape.errors import CorpusError, counted
 from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.nouns import Classes
 from faultscape.reading.sets import collected, follow
+from faultscape.reading.study import Study
 from faultscape.study import settings as toml
-from faultscape.study.lock import writing
-from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.corpus import Image, write_corpus
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.verbs.collect import groups, settings
 from faultscape.verbs.collect.result import Collected
 from faultscape.verbs.options import CollectOptions
 
 
-def change_settings(root: Path, options: CollectOptions) -> Collected:
+def change_settings(study: Study, options: CollectOptions) -> Collected:
     """Change the classes, the working size, and any groups given, without reading images."""
     toml.parse_size(options.size or "own")
     assert options.task is not None
     classes = given_classes(options, options.task, is_new=False)
-    with writing(root):
-        wanted = settings.asked_settings(root, options, classes)
-        settings.enter_settings(root, wanted)
-        images = read_corpus(root)
+    root = study.root
+    with study.writing():
+        wanted = settings.asked_settings(study, options, classes)
+        settings.enter_settings(study, wanted)
+        images = study.corpus.images()
         if options.grouping.asked:
             images = follow(
                 groups.group_images(images, {image.id for image in collected(images)}, options.grouping)
@@ -42,13 +42,13 @@ def change_settings(root: Path, options: CollectOptions) -> Collected:
     return described(options.study, images, 0, failures, wanted)
 
 
-def change_groups(root: Path, options: CollectOptions) -> Collected:
+def change_groups(study: Study, options: CollectOptions) -> Collected:
     """Write the groups of all images of the study."""
-    images, changes = groups.group_again(root, options.grouping)
+    images, changes = groups.group_again(study, options.grouping)
     if changes:
         print(changes)
-    failures = sum(f.stage == "collect" for f in read_failures(root))
-    return described(options.study, images, 0, failures, toml.read_settings(root))
+    failures = sum(f.stage == "collect" for f in read_failures(study.root))
+    return described(options.study, images, 0, failures, study.settings)
 
 
 def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:

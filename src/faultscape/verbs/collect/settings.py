@@ -14,30 +14,29 @@ from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
 from faultscape.nouns import Classes
+from faultscape.reading.study import Study
 from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.study import settings as toml
-from faultscape.study.answers.labels import Answers
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.label_maps import truths
 from faultscape.study.tables.stress_sets import rename_held_classes
 from faultscape.verbs.options import CollectOptions
 
 _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
 
 
-def task_of(root: Path, asked: str | None, size: str | None, only: str | None) -> str:
+def task_of(study: Study, asked: str | None, size: str | None, only: str | None) -> str:
     """Return the task of a study: the one asked for, or its own; OptionError if the two differ, or if other
     options do not fit the task.
     """
     if asked not in (None, "segmentation", toml.CLASSIFICATION):
         raise OptionError(f"task {asked!r} is not known; use segmentation or {toml.CLASSIFICATION}")
-    now = toml.read_settings(root).task if (root / "study.toml").exists() else None
+    now = study.settings.task if study.exists else None
     if asked and now and asked != now:
         raise StudyError(
-            f"{root} is a {now} study, and the task cannot change; create a new study for {asked}"
+            f"{study.root} is a {now} study, and the task cannot change; create a new study for {asked}"
         )
     task = now or asked or "segmentation"
     if task == toml.CLASSIFICATION and size is not None:
@@ -70,14 +69,14 @@ def refuse_tables(images: tuple[str, ...], task: str, *, new: bool) -> None:
             )
 
 
-def asked_settings(root: Path, options: CollectOptions, classes: Classes | None) -> Settings:
+def asked_settings(study: Study, options: CollectOptions, classes: Classes | None) -> Settings:
     """Return the study's settings with the given options, whose task is set, and print what becomes stale."""
     task = options.task
     size = options.size
     shard_size = options.storage.shard_size
     only = options.only_classes
     assert task is not None
-    if not (root / "study.toml").exists():
+    if not study.exists:
         assert classes is not None
         return toml.Settings(
             task=task,  # type: ignore[arg-type]
@@ -88,17 +87,17 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
             size=size or "own",
             shard=shard_size or 1024,
         )
-    settings = toml.read_settings(root)
+    settings = study.settings.model_copy(deep=True)
     if shard_size not in (None, settings.shard):
         raise StudyError(
-            f"{root} has shards of {settings.shard} images, and the size cannot change; remove --shard-size,"
-            " or create a new study"
+            f"{study.root} has shards of {settings.shard} images, and the size cannot change; remove"
+            " --shard-size, or create a new study"
         )
     if classes is not None:
         settings.synonyms = toml.synonym_settings(classes)
         settings.glosses = toml.gloss_settings(classes, task)
     if classes is not None:
-        _take_classes(root, settings, toml.class_settings(classes, task), options)
+        _take_classes(study, settings, toml.class_settings(classes, task), options)
     if only is not None:
         settings.only = list(read_classes(only, settings.class_list))
     if size is not None and size != settings.size:
@@ -110,12 +109,12 @@ def asked_settings(root: Path, options: CollectOptions, classes: Classes | None)
     return settings
 
 
-def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
+def _take_classes(study: Study, settings: Settings, new: toml.ClassSettings, options: CollectOptions) -> None:
     """Replace the class list in settings, and print what becomes stale; ClassesError for one that looks like
     a different study's, unless --replace-classes is given.
     """
     old = settings.classes
-    labelled = bool(truths(root))
+    labelled = bool(study.label_folders)
     shared = len({*old.names} & {*new.names})
     fewer = min(len(old.names), len(new.names))
     same = counts_the_same(old, new)
@@ -132,7 +131,7 @@ def _take_classes(root: Path, settings: Settings, new: toml.ClassSettings, optio
             f" ({held}), so its models and labels would change meaning; check that this is the right list, or"
             f" use it anyway: `{line} --replace-classes`"
         )
-    if not (settings.models or labelled or selections.names(root) or Answers(root).there):
+    if not (settings.models or labelled or selections.names(study.root) or study.answers.there):
         # nothing depends on the list yet
         settings.classes = new
         settings.only = [word for word in settings.only if word in new.names]
@@ -226,19 +225,20 @@ def counts_the_same(old: toml.ClassSettings, new: toml.ClassSettings) -> bool:
     return (names, old.ids, old.void, old.background) == (new.names, new.ids, new.void, new.background)
 
 
-def enter_settings(root: Path, wanted: Settings) -> None:
+def enter_settings(study: Study, wanted: Settings) -> None:
     """Write study.toml, and rename renamed classes in answers and, if counts stay the same, in selections,
     which remain valid.
     """
-    held = toml.read_settings(root).classes if (root / "study.toml").exists() else wanted.classes
+    root = study.root
+    held = study.settings.classes if study.exists else wanted.classes
     renamed = _renamed(held, wanted.classes)
     if wanted.classes != held:
-        Answers(root).rename(renamed)
+        study.answers.rename(renamed)
         rename_held_classes(root, renamed)
     renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():
-        slots, drawn_from = selections.read_selection(root, name)
-        selections.write_selection(root, with_renamed_classes(slots, renamed), drawn_from, name)
+        made = study.selection(name)
+        selections.write_selection(root, with_renamed_classes(made.slots, renamed), made.drawn_from, name)
     toml.write_settings(root, wanted)
 
 
@@ -255,13 +255,14 @@ def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[
     return any(map(id_lists.in_own_order, [named, behind if named else [], *written]))
 
 
-def enter_store(root: Path, settings: Settings, store: str | None) -> None:
+def enter_store(study: Study, settings: Settings, store: str | None) -> None:
     """Enter where parts are stored, when the study is created; StudyError if parts would be left behind, or
     the place cannot be written to or belongs to another study.
     """
     if store is None:
         return
-    if store != settings.store and (root / "study.toml").exists() and held(root):
+    root = study.root
+    if store != settings.store and study.exists and held(root):
         where = settings.store or str(root)
         raise StudyError(
             f"the parts of {root} are stored in {where}, and --store does not move them; copy predictions,"

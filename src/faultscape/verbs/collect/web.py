@@ -19,11 +19,10 @@ from faultscape.corpus.web.addresses import names_private
 from faultscape.corpus.web.http_client import Web, agent
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.progress import progress
+from faultscape.reading.study import Study
 from faultscape.reporting.review import ReviewCard, review_pages
 from faultscape.study.folder import put
-from faultscape.study.lock import writing
-from faultscape.study.settings import parse_size, read_settings
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.settings import parse_size
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 from faultscape.study.tables.web_pictures import (
     FOLDER,
@@ -49,8 +48,8 @@ _STEPS = {  # steps, and the options that apply to each
 }
 
 
-def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries | Downloaded] | None:
-    """Return the step that is asked for as a function of the study's folder, or None for plain images and
+def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Study], Queries | Downloaded] | None:
+    """Return the step that is asked for as a function of the study, or None for plain images and
     --accept; OptionError if options do not go together.
     """
 
@@ -113,10 +112,11 @@ def step_of(images: Sequence[str], asked: WebImages) -> Callable[[Path], Queries
     )
 
 
-def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
+def _queries(study: Study, *, wordnet: str | None, hyponyms: bool) -> Queries:
     """Write STUDY/queries.csv."""
-    settings = read_settings(root)
-    classes = settings.class_list
+    root = study.root
+    settings = study.settings
+    classes = study.classes
     only = settings.only
     named = [
         n
@@ -142,7 +142,7 @@ def _queries(root: Path, *, wordnet: str | None, hyponyms: bool) -> Queries:
 
 
 def _download(
-    root: Path,
+    study: Study,
     *,
     wanted: Wanted,
     urls: str | None,
@@ -152,6 +152,7 @@ def _download(
     per_query: int,
 ) -> Downloaded:
     """Download into STUDY/web, and write the review pages and failures.csv, even if interrupted."""
+    root = study.root
     listed, bad = hits.read_list(Path(urls)) if urls is not None else ([], [])
     lines = read_terms(root / "queries.csv") if api is not None else []
     if api is not None and not lines:
@@ -159,7 +160,9 @@ def _download(
             f"{root}/queries.csv has no search terms; write some with: faultscape collect {root} --queries"
         )
     web = Web(contact=contact, rate=rate)
-    downloads = Downloads(root, web, wanted, [image for image in read_corpus(root) if image.set != FOLDER])
+    downloads = Downloads(
+        root, web, wanted, [image for image in study.corpus.images() if image.set != FOLDER]
+    )
     downloads.failures += [Failure("collect", FOLDER, url, reason) for url, reason in bad]
     downloads.counts.failed += len(bad)
     stopped = ""
@@ -232,10 +235,11 @@ def _decisions(root: Path) -> dict[str, str]:
     return {id_: word for id_, word in read_decisions(path).items() if word} if path.exists() else {}
 
 
-def accept(root: Path, file: Path) -> tuple[str, ...]:
+def accept(study: Study, file: Path) -> tuple[str, ...]:
     """Merge the decisions of a file with earlier ones, print the counts, and return the files of all accepted
     images.
     """
+    root = study.root
     if not file.is_file():
         raise CorpusError(
             f"--accept {file}: no such file; save it with the button in {root}/{FOLDER}/review.html"
@@ -259,7 +263,7 @@ def accept(root: Path, file: Path) -> tuple[str, ...]:
             f"{file}: accepts no image ({len(rejected)} rejected, {len(pictures) - len(rejected)}"
             " undecided); nothing is collected"
         )
-    with writing(root):
+    with study.writing():
         write_decisions(root, decisions)
         _review(root, read_pictures(root).values())
     print(
@@ -267,7 +271,7 @@ def accept(root: Path, file: Path) -> tuple[str, ...]:
         f" {len(pictures) - len(decisions)} left undecided"
     )
     sources = {str((root / FOLDER / pictures[id_].file).absolute()) for id_ in rejected}
-    if held := sum(image.source in sources for image in read_corpus(root)):
+    if held := sum(image.source in sources for image in study.corpus.images()):
         print(
             f"{held} of the rejected images are already in the study and stay; discard them with `label"
             " import`"

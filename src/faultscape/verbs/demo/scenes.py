@@ -22,6 +22,7 @@ from faultscape.nouns import Classes, Definition
 from faultscape.progress import Tick
 from faultscape.reading import fill
 from faultscape.reading.fill import task
+from faultscape.reading.study import Study
 from faultscape.reporting.contact_sheets import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
 from faultscape.stressors.blend_plans import plan_blend
@@ -32,7 +33,6 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus, shard_sizes
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def mean_scores(root: Path, truth: Path, models: Sequence[str], definition: Defi
     """Return {model: its mean concordance with the drawn truth of all images}; the study takes in none of
     it.
     """
-    ids = [image.id for image in read_corpus(root)]
+    ids = list(Study(root).images)
     maps = {}
     for model in models:
         stored = label_maps.read_maps(label_maps.predictions(root, model), 0)
@@ -140,7 +140,7 @@ def refuse_other_folders(root: Path, scenes: int) -> None:
         raise StudyError(f"the demo needs at least 2 scenes; got {scenes}")
     drawn = len([*(root / "demo" / "images").glob("*.png")])
     collected = (root / "corpus.parquet").exists()
-    held = max(drawn, sum(shard_sizes(root).values()) if collected else 0)
+    held = max(drawn, Study(root).image_count if collected else 0)
     if held > scenes or (collected and held != scenes):
         raise StudyError(f"{root} has a demo of {held} scenes; give another folder for {scenes} scenes")
 

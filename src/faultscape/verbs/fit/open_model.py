@@ -69,7 +69,7 @@ def open_model(
         name,
         source,
         settings,
-        partial(each_whole_shard, root),
+        partial(each_whole_shard, study.corpus),
         options,
         None,
         held.labels if held else {},

@@ -61,14 +61,18 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> Exported:
     with progress("export", len(todo)) as tick:
         work.images(todo, tick)
     waiting = {image.id for image in todo}
-    withdrawn = sum(work.withdraw(image) for image in chosen if image.id not in waiting)
+    labelled = [image for image in chosen if image.id not in waiting]
+    withdrawn = sum(work.withdraw(image) for image in labelled)
+    beside = sum(places_of(form, folder, image.id)[0].exists() for image in labelled)
     # written each time: it is nobody's work
     put(folder / TO_LABEL, work.listed(todo).encode())
     listed = f"{options.out.rstrip('/')}/{TO_LABEL}"
     differing = work.differing(todo) if options.outlines else None
     enough = first_alone(study.selection(options.selection).now.draws)
     alone = enough if enough > written.labelled else 0
-    return replace(written, differing=differing, listed=listed, first_alone=alone, withdrawn=withdrawn)
+    return replace(
+        written, differing=differing, listed=listed, first_alone=alone, withdrawn=withdrawn, beside=beside
+    )
 
 
 def steps_of(form: Format, prefill: str | None) -> str:

@@ -78,6 +78,7 @@ class Exported:
     listed: str = ""  # the list of the images, in the order of the selection
     first_alone: int = 0  # how many of the first draws can be ranked alone if they are labelled in order
     withdrawn: int = 0  # copies of images removed, because labels of them have come from elsewhere
+    beside: int = 0  # images in the folder that have a label there and in the study
 
     def __repr__(self) -> str:
         if not self.images:
@@ -95,6 +96,9 @@ class Exported:
             first = f"the first {self.first_alone} of the selection can be ranked alone"
             order = f"; label in this order: {first}" if self.first_alone else ""
             lines += wrapped(f"{self.listed} lists them{order}")
+        if self.beside:
+            have = "image in it has", "images in it have"
+            lines += wrapped(f"{counted(self.beside, *have)} a label already: leave them as they are")
         if self.withdrawn:
             were = "image that has a label now was", "images that have labels now were"
             lines += wrapped(f"{counted(self.withdrawn, *were)} removed from {self.folder}")

@@ -90,12 +90,13 @@ def advice(questions: Questions, pools: dict[str, int], drawn: Drawn, goal: str)
     budget = rounded(number + drawn.lost, pools[drawn.selector])
     full = drawn.images >= budget
     learns = drawn.goal == "best"  # each round is drawn using the labels of earlier rounds
+    # what was drawn is labelled before more is drawn, as `status` says
     labelled = drawn.labels >= drawn.images - drawn.lost
     verb = (
         "rank"
         if drawn.labels >= number or (full and labelled)
         else "label"
-        if full or (learns and not labelled)
+        if full or not labelled
         else "select"
     )
     why = _why(verb, number, drawn, asked) if predictable else _why_not(verb, row, drawn, asked)

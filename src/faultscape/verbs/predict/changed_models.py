@@ -19,12 +19,11 @@ from faultscape.comparison import sparse_counts
 from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
 from faultscape.reading.study import LABELS, Study
-from faultscape.study.answers.choices import Choices
 from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfinished
 from faultscape.study.part_folders import made, move, remove
-from faultscape.study.parts import Part, read_manifest, there, write_manifest
-from faultscape.study.settings import Settings, change_models, read_settings
+from faultscape.study.parts import Part, write_manifest
+from faultscape.study.settings import change_models
 from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.pairs import PairPart
@@ -34,7 +33,12 @@ _KEPT = ("pictures", "components")
 
 
 def change(
-    root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]
+    study: Study,
+    renamed: Mapping[str, str],
+    removed: Collection[str],
+    *,
+    line: str,
+    models: Mapping[str, str],
 ) -> None:
     """Rename and remove models of a study that is locked for writing, or finish an interrupted change.
 
@@ -42,24 +46,25 @@ def change(
     finds the change done. Errors: ModelError for names that are unknown or taken; StudyError while another
     change is unfinished.
     """
+    root = study.root
     asked: Asked = {"rename": dict(renamed), "remove": sorted(removed), "models": dict(models)}
     note: ChangeNote | None = noted(root)
     if other := unfinished(root):
         if note is None or note["asked"] != asked:
             raise StudyError(f"a change of models was interrupted in {root}; finish it first: {other}")
     elif note is None or note["asked"] != asked:
-        settings = read_settings(root)
-        _check(root, settings, renamed, removed)
-        names = {name: renamed.get(name, name) for name in settings.models if name not in removed}
+        _check(study, renamed, removed)
+        names = {name: renamed.get(name, name) for name in study.models if name not in removed}
         right: Right = {
-            "pairs": _right_pairs(root, names),
-            "selections": _right_selections(root, names),
+            "pairs": _right_pairs(study, names),
+            "selections": _right_selections(study, names),
         }
         note = {"line": line, "asked": asked, "done": False, "names": names, "right": right}
         put(root / CHANGE, json.dumps(note, ensure_ascii=False).encode())
     if not note["done"]:
-        _apply(root, renamed, removed, note)
+        _apply(study, renamed, removed, note)
         put(root / CHANGE, json.dumps(note | {"done": True, "right": {}}, ensure_ascii=False).encode())
+    study.reread()
 
 
 def forget(root: Path) -> None:
@@ -68,18 +73,19 @@ def forget(root: Path) -> None:
         (root / CHANGE).unlink(missing_ok=True)
 
 
-def withdraw(root: Path, names: Collection[str]) -> None:
+def withdraw(study: Study, names: Collection[str]) -> None:
     """Remove models that were just added and had nothing usable; their rows in failures.csv stay."""
-    change_models(root, {name: name for name in read_settings(root).models if name not in names})
+    change_models(study.root, {name: name for name in study.reread().models if name not in names})
     for name in names:
-        for folder in _folders(root, name):
-            remove(root, folder)
+        for folder in _folders(study.root, name):
+            remove(study.root, folder)
 
 
-def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: Collection[str]) -> None:
+def _check(study: Study, renamed: Mapping[str, str], removed: Collection[str]) -> None:
     """Raise ModelError unless the old names exist and the new ones are free."""
-    known = list(settings.models)
-    truths = {LABELS, *Study(root).truths}
+    root = study.root
+    known = list(study.models)
+    truths = {LABELS, *study.truths}
     words = f"it has {', '.join(known)}" if known else "it has none"
     for name in (*renamed, *removed):
         check_name(name)
@@ -88,7 +94,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
         ):
             # remains of a model that was removed from study.toml by hand, or never added
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
-    for ensemble, about in settings.models.items():
+    for ensemble, about in study.settings.models.items():
         members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()
         if ensemble not in removed and (member := next((name for name in members if name in removed), None)):
             raise ModelError(f"{member} is a member of {ensemble}; remove {ensemble} too, or first")
@@ -113,7 +119,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
                 f" --remove {new} first"
             )
         for name in selections.names(root):
-            if new in selections.read_selection(root, name)[0].models:
+            if new in study.selection(name).slots.models:
                 raise ModelError(
                     f"--rename {old}={new}: selection {name!r} was drawn with another {new!r}; choose another"
                     " name"
@@ -129,13 +135,13 @@ def _folders(root: Path, name: str) -> list[Path]:
     return folders + [path for path in made(root, "measures") if path.name == name]
 
 
-def _right_pairs(root: Path, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
+def _right_pairs(study: Study, names: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
     """Return the partners of each currently valid pair part that involves a changing model, by the model's
     new name.
     """
     right: dict[str, dict[str, list[str]]] = {}
-    held = {name: there(pair_table.folder(root, name)) for name in names}
-    for part in Study(root).wanted_pairs:
+    held = {name: study.stored_pairs[name] for name in names}
+    for part in study.wanted_pairs:
         entry = held.get(part.name, {}).get(part.part)
         if (
             entry is not None
@@ -146,11 +152,10 @@ def _right_pairs(root: Path, names: Mapping[str, str]) -> dict[str, dict[str, li
     return right
 
 
-def _right_selections(root: Path, names: Mapping[str, str]) -> list[str]:
+def _right_selections(study: Study, names: Mapping[str, str]) -> list[str]:
     """Return the selections that were drawn from the current images and predictions and keep all their
     models.
     """
-    study = Study(root)
     return [
         name
         for name, made in study.selections.items()
@@ -159,8 +164,9 @@ def _right_selections(root: Path, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], note: ChangeNote) -> None:
+def _apply(study: Study, renamed: Mapping[str, str], removed: Collection[str], note: ChangeNote) -> None:
     """Do every step; a step that was already done changes nothing."""
+    root = study.root
     for name in removed:
         for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):
             remove(root, folder)
@@ -185,11 +191,11 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
         ):
             move(root, folder, folder.with_name(new))
     change_models(root, note["names"])
-    settings = read_settings(root)
-    _pairs(root, settings, note["right"]["pairs"], renamed, removed)
+    study.reread()
+    _pairs(study, note["right"]["pairs"], renamed, removed)
     for name in selections.names(root):
-        _selection(root, name, renamed, right=name in note["right"]["selections"])
-    Choices(root).rename(renamed)
+        _selection(study, name, renamed, right=name in note["right"]["selections"])
+    study.choices.rename(renamed)
     logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
     logs.log(
         root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"}
@@ -197,51 +203,49 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
 
 
 def _pairs(
-    root: Path,
-    settings: Settings,
+    study: Study,
     right: Mapping[str, Mapping[str, list[str]]],
     renamed: Mapping[str, str],
     removed: Collection[str],
 ) -> None:
     """Give the counts that were valid their new keys, without the removed models."""
     todo: dict[str, list[PairPart]] = {}
-    for part in Study(root).wanted_pairs if right else ():
+    for part in study.wanted_pairs if right else ():
         before = right.get(part.name, {}).get(part.part)
         if before is not None and part.others == tuple(
             renamed.get(name, name) for name in before if name not in removed
         ):
             todo.setdefault(part.name, []).append(part)
     for name, parts in todo.items():
-        folder = pair_table.folder(root, name)
-        manifest = read_manifest(folder)
+        folder = pair_table.folder(study.root, name)
+        manifest = study.manifest(folder)
         entries: dict[str, Part] = {}
         for part in parts:
             if (entry := manifest.get(part.part)) is None or entry.key == part.key:
                 continue
             gone = [place for place, other in enumerate(right[name][part.part]) if other in removed]
             sha = (
-                _repacked(folder, part, entry, gone, len(right[name][part.part]), settings)
+                _repacked(folder, part, entry, gone, len(right[name][part.part]), len(study.classes))
                 if gone
                 else entry.sha256
             )
             entries[part.part] = replace(entry, sha256=sha, key=part.key)
-        write_manifest(folder, manifest | entries)
+        write_manifest(folder, {**manifest, **entries})
 
 
-def _repacked(
-    folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, settings: Settings
-) -> str:
+def _repacked(folder: Path, part: PairPart, entry: Part, gone: list[int], partners: int, classes: int) -> str:
     """Write a part without the partners that left and return its checksum."""
     ids, column = pair_table.read_counts(folder, part, entry)
-    n = len(settings.class_list) + 1
+    n = classes + 1
     return pair_table.put_counts(
         folder, part, ids, [sparse_counts.without(code, gone, partners, n) for code in column.to_pylist()]
     )
 
 
-def _selection(root: Path, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
+def _selection(study: Study, name: str, renamed: Mapping[str, str], *, right: bool) -> None:
     """Rename the models of a selection."""
-    slots, drawn_from = selections.read_selection(root, name)
+    held = study.selection(name)
+    slots = held.slots
     if not any(model in renamed for model in slots.models):
         return
     models = tuple(renamed.get(model, model) for model in slots.models)
@@ -258,9 +262,9 @@ def _selection(root: Path, name: str, renamed: Mapping[str, str], *, right: bool
         for row in slots.rows
     )
     define = slots.definition.copy()
-    if held := define.get("temperatures"):
+    if known := define.get("temperatures"):
         define["temperatures"] = {
-            renamed.get(model, model): temperature for model, temperature in held.items()
+            renamed.get(model, model): temperature for model, temperature in known.items()
         }
-    key = Study(root).drawn_from(models) if right else drawn_from
-    selections.write_selection(root, Slots(models, define, rows), key, name)
+    key = study.drawn_from(models) if right else held.drawn_from
+    selections.write_selection(study.root, Slots(models, define, rows), key, name)

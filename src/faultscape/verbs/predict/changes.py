@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from faultscape.arguments import Renames
 from faultscape.errors import ModelError, counted
-from faultscape.study.settings import read_settings
+from faultscape.reading.study import Study
 from faultscape.study.tables import logs
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.options import PredictOptions
@@ -37,7 +36,7 @@ def asked(rename: Renames | None, remove: Sequence[str]) -> tuple[dict[str, str]
 
 
 def change(
-    options: PredictOptions, root: Path, renamed: dict[str, str], removed: list[str], given: dict[str, str]
+    options: PredictOptions, study: Study, renamed: dict[str, str], removed: list[str], given: dict[str, str]
 ) -> None:
     """Rename and remove models of a study that is held for writing."""
     words = [
@@ -46,10 +45,11 @@ def change(
     ]
     models = [shlex.quote(f"{name}={source}") for name, source in given.items()]
     asked = _of_models(options) if given else []
-    line = " ".join(["faultscape predict", shlex.quote(options.study), *models, *words, *asked])
-    known = read_settings(root).models
+    line = " ".join(["faultscape predict", study.place, *models, *words, *asked])
+    root = study.root
+    known = study.settings.models
     left = {name: logs.failures_of_model(root, name) for name in removed if name not in known}
-    changed_models.change(root, renamed, removed, line=line, models=given)
+    changed_models.change(study, renamed, removed, line=line, models=given)
     for name, rows in left.items():
         if rows:
             print(

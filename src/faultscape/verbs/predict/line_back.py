@@ -32,7 +32,7 @@ _OF_FIT = {"seed": 0, "pixels": 2000}  # defaults, which need not be given again
 _UNSTORED = "the study does not store --device, --engine and --workers"
 
 
-def line_back(root: Path, study: str, name: str, before: ModelSettings, against: str) -> str:
+def line_back(study: Study, name: str, before: ModelSettings, against: str) -> str:
     """Return the commands that bring a model back as it was ``before``, and which options they leave out, as
     part of a sentence; ``against`` is the truth that the line measures against which replaced it, or ''.
     """
@@ -42,35 +42,35 @@ def line_back(root: Path, study: str, name: str, before: ModelSettings, against:
         words["scorer"] = [plain_name(word) for word in words["scorer"]]
     if given := held.get("labels"):
         mapping = given if isinstance(given, dict) else before.labels  # of a table: of its words
-        words["labels"] = str(_kept_labels(root, name, mapping))
+        words["labels"] = str(_kept_labels(study.root, name, mapping))
     if before.kind == "submission":
         program = f"exec:{before.source.removeprefix(PREFIX)}"
         asked = option_words({"submission": program, "submission_name": name, **words})
-        line = ["faultscape reliability", shlex.quote(study), *asked]
+        line = ["faultscape reliability", study.place, *asked]
     else:
-        measured = bool(against) or pixel_counts.dropped(root, name) > 0
+        measured = bool(against) or pixel_counts.dropped(study.root, name) > 0
         asked = option_words({**words, "measure": measured or None})
-        of_truth = evidence.truth_words(Study(root), against)
-        line = ["faultscape predict", shlex.quote(study), _named(name, before), *asked, *of_truth]
+        of_truth = evidence.truth_words(study, against)
+        line = ["faultscape predict", study.place, _named(name, before), *asked, *of_truth]
     first = " ".join(line)
     if not held.get("temperature"):
         return f"`{first}` ({_UNSTORED})"
-    fit = temperature_line(root, study, name)
+    fit = temperature_line(study, name)
     return f"`{first}`, then `{fit}`, then the first again ({_UNSTORED})"
 
 
-def temperature_line(root: Path, study: str, name: str) -> str:
+def temperature_line(study: Study, name: str) -> str:
     """Return the command that fits a model's temperature again, with the options that were recorded."""
     given: dict[str, Any] = {}
     try:
-        about = read_object((methods_folder(root, name) / "temperature.json").read_bytes())
+        about = read_object((methods_folder(study.root, name) / "temperature.json").read_bytes())
         held: Any = about["provenance"]
         told = {key: value for key, value in held["arguments"].items() if value != _OF_FIT.get(key)}
         given = {**told, "per_class": about.get("per_class") or None}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of an earlier version, or damaged
         pass
     words = option_words({"model": name, **given})
-    return " ".join(["faultscape fit", shlex.quote(study), "temperature", *words])
+    return " ".join(["faultscape fit", study.place, "temperature", *words])
 
 
 def _named(name: str, before: ModelSettings) -> str:

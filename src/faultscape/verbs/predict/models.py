@@ -7,7 +7,6 @@ with nothing usable is not added.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +18,14 @@ from faultscape.prediction import catalogue, devices
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
 from faultscape.prediction.networks import check_options
 from faultscape.reading.fill import Engine, Work, fill
-from faultscape.reading.study import Study
+from faultscape.reading.study import Study, opened
 from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
-from faultscape.study.folder import check_name, existing, refuse_twin
-from faultscape.study.lock import changing, writing
+from faultscape.study.folder import check_name, refuse_twin
+from faultscape.study.lock import changing
 from faultscape.study.parts import read_manifest
 from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps, outputs, pixel_counts
-from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import changed_models, changes, shard
@@ -46,33 +44,34 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     """Run `predict` with its options, and with what a submission declares; ModelError, OptionError or
     StudyError if that is impossible.
     """
-    root = existing(options.study)
+    study = opened(options.study)
+    root = study.root
     renamed, removed = changes.asked(options.rename, options.remove)
     mine = share(options.shard)
-    task = toml.read_settings(root).task
+    task = study.settings.task
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
     of_models = asked_of_models(options, declared or Declared())
     sets = options.part.set_ or []
     _check_options(options, of_models, task)
-    _check_sources(root, given)
+    _check_sources(study, given)
     if not of_models and options.labels is None:
-        _refuse_second_name(options.study, root, given)
-    refuse_truths(root, given)
-    with writing(root, array="predict" if options.shard else "", change=bool(renamed or removed)):
+        _refuse_second_name(study, given)
+    refuse_truths(study, given)
+    with study.writing(array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
-            changes.change(options, root, renamed, removed, given)
-        shards_of_sets(root, sets)  # an unknown set is refused before anything is opened
-        before = toml.read_settings(root)
-        settings = toml.read_settings(root)
+            changes.change(options, study, renamed, removed, given)
+        shards_of_sets(study, sets)  # an unknown set is refused before anything is opened
+        before = study.settings
+        settings = before.model_copy(deep=True)  # to which plans add their models
         fresh = [name for name in given if name not in settings.models]
-        against = Study(root).truth(options.truth) if options.measure else ""
-        plans = _plans(root, before, settings, given, options, of_models, against)
+        against = study.truth(options.truth) if options.measure else ""
+        plans = _plans(study, settings, given, options, of_models, against)
         catalogue.release()
         takeover = Takeover(root, plans)
         with changing(root):
-            takeover.begin()
+            takeover.begin(study)
         try:
-            resized = _run(root, settings, plans, mine, options, against, takeover)
+            resized = _run(study, settings, plans, mine, options, against, takeover)
         except FaultscapeError as error:
             refused = isinstance(error, RefusedError)
             if nothing := [
@@ -82,12 +81,13 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
                 and (not shard.begun(root, name) or (refused and plans[name].source.whole))
             ]:
                 with changing(root):  # otherwise the other models could not be ranked
-                    changed_models.withdraw(root, nothing)
+                    changed_models.withdraw(study, nothing)
             raise keeping(root, before, sorted(takeover.waiting), error) from None
         finally:
             catalogue.release_tables()
         with changing(root):
-            counts = {name: shard.settle(root, name, sorted(shard_sizes(root))) for name in given}
+            study.reread()
+            counts = {name: shard.settle(study, name) for name in given}
             empty = [
                 name
                 for name, (maps, _) in counts.items()
@@ -95,7 +95,7 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
             ]
             unusable = bool(given) and not options.shard and len(empty) == len(counts)
             if unusable:  # a model without predictions would make selections stale
-                changed_models.withdraw(root, fresh)
+                changed_models.withdraw(study, fresh)
             if given:
                 log(
                     root,
@@ -122,39 +122,38 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s", dropped)
 
 
-def _check_sources(root: Path, given: Mapping[str, str]) -> None:
+def _check_sources(study: Study, given: Mapping[str, str]) -> None:
     """Raise ModelError for a source of unknown kind; the message names what a model with a different source
     keeps.
     """
-    settings = toml.read_settings(root)
+    settings = study.settings
     for name, source in given.items():
         try:
             catalogue.source_of(name, source, settings.task)
         except FaultscapeError as error:
             other = [name] if is_other(settings.models.get(name), source) else []
-            raise keeping(root, settings, other, error) from None
+            raise keeping(study.root, settings, other, error) from None
 
 
-def _refuse_second_name(study: str, root: Path, given: Mapping[str, str]) -> None:
+def _refuse_second_name(study: Study, given: Mapping[str, str]) -> None:
     """Raise ModelError for a new model whose source, without options of its own, a model of a similar name
     has: that name was probably mistyped.
     """
-    held = toml.read_settings(root).models
+    held = study.settings.models
     for name, source in given.items():
         others = [
             other for other, model in held.items() if other not in given and not is_other(model, source)
         ]
         near = next((other for other in others if closest(name, [other])), "")
         if name not in held and near:
-            rename = f"`faultscape predict {shlex.quote(study)} --rename {near}={name}`"
+            rename = f"`faultscape predict {study.place} --rename {near}={name}`"
             raise ModelError(
                 f"{name}={source}: model {near} has this source already; to give it this name: {rename}"
             )
 
 
 def _plans(
-    root: Path,
-    before: toml.Settings,
+    study: Study,
     settings: toml.Settings,
     given: Mapping[str, str],
     options: PredictOptions,
@@ -162,15 +161,16 @@ def _plans(
     against: str,
 ) -> dict[str, Plan]:
     """Return the plan of each model; an error in opening or trying one also says what that model keeps."""
+    before = study.settings
     plans: dict[str, Plan] = {}
     for name, place in given.items():
         refuse_twin(name, before.models)
         try:
-            plans[name] = plan(root, settings, name, place, options, of_models, against)
+            plans[name] = plan(study, settings, name, place, options, of_models, against)
         except FaultscapeError as error:
             kept_at = catalogue.source_of(name, place, settings.task).kept_as(place)
             other = [name] if is_other(before.models.get(name), kept_at) else []
-            raise keeping(root, before, other, error) from None
+            raise keeping(study.root, before, other, error) from None
     return plans
 
 
@@ -228,7 +228,7 @@ def _check_options(options: PredictOptions, of_models: toml.ModelOptions, task: 
 
 
 def _run(
-    root: Path,
+    study: Study,
     settings: toml.Settings,
     plans: Mapping[str, Plan],
     mine: Share,
@@ -237,8 +237,9 @@ def _run(
     takeover: Takeover,
 ) -> dict[str, list[Made]]:
     """Run all jobs of this command and enter their results; return the parts of each model."""
-    statistics = Statistics(root, settings, against) if against else None
-    counts = CountParts(Study(root), against) if against else None
+    root = study.root
+    statistics = Statistics(study, settings, against) if against else None
+    counts = CountParts(study, against) if against else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
     of_models: dict[str, list[Made]] = {}
 

@@ -22,13 +22,12 @@ from faultscape.reading.scorers import keep_said, methods_folder, with_digests
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
-from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
+from faultscape.study.settings import ModelOptions, ModelSettings, Settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import Corpus, part_name, read_columns, shard_sizes
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import imported_from, truths_without_place
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
-from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import shard
 from faultscape.verbs.predict.job import Job
@@ -79,11 +78,10 @@ def asked_of_models(options: PredictOptions, declared: Declared) -> ModelOptions
     return cast("ModelOptions", {key: value for key, value in held.items() if value not in (None, [])})
 
 
-def refuse_truths(root: Path, names: Iterable[str]) -> None:
+def refuse_truths(study: Study, names: Iterable[str]) -> None:
     """Raise ModelError for a model named like a truth, or like the default truth."""
-    held = read_settings(root).models
-    known = {LABELS, *Study(root).truths}
-    if bad := next((name for name in names if name in known and name not in held), None):
+    known = {LABELS, *study.truths}
+    if bad := next((name for name in names if name in known and name not in study.models), None):
         raise ModelError(
             f"{bad!r} is already the name of a truth (a set of labels); give the model another, for "
             f"example {bad}-model"
@@ -91,7 +89,7 @@ def refuse_truths(root: Path, names: Iterable[str]) -> None:
 
 
 def plan(
-    root: Path,
+    study: Study,
     settings: Settings,
     name: str,
     place: str,
@@ -102,25 +100,26 @@ def plan(
     """Return the plan of a model NAME=PLACE, and enter the model in the given settings; ``of_models`` holds
     the options that were given for models, and ``against`` is the truth to measure against, or ''.
     """
+    root = study.root
     source = catalogue.source_of(name, place, settings.task)
-    request = _request(root, settings, name, place, source, options, of_models)
+    request = _request(study, settings, name, place, source, options, of_models)
     origin = source.origin(source, request)
     before = settings.models.get(name)
     if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
         print(
             f"note: {name}: its temperature was fitted to other weights; run"
-            f" `{temperature_line(root, options.study, name)}` again"
+            f" `{temperature_line(study, name)}` again"
         )
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
     settings.models[name] = model
     where = label_maps.predictions(root, name)
-    sizes = whole_sizes(root)
-    done = there(where)
-    here = shard_sizes(root)  # a shard that left the corpus entirely needs nothing
+    sizes = whole_sizes(study.corpus)
+    done = there(where, parts=study.manifest(where))
+    here = study.shard_sizes  # a shard that left the corpus entirely needs nothing
     stale = [s for s in _stale(where, origin, done) if s in here]
     sets = options.part.set_ or []
-    asked = shards_of_sets(root, sets)
+    asked = shards_of_sets(study, sets)
     if asked is not None and (others := len(set(stale) - asked)):
         raise OptionError(
             f"--set {', '.join(sets)}: the source, options or images of {name} changed, and"
@@ -134,14 +133,14 @@ def plan(
     )
     keep = networks.keep_of(told, settings.task)
     counting = counting_of(settings, name, against, keep.scorers) if against else None
-    counts = CountParts(Study(root), against) if counting else None
+    counts = CountParts(study, against) if counting else None
     dropping = (
-        Corpus(root).aside
+        study.corpus.aside
         if against and source.sees_images and "labels" not in model.options.get("keep", [])
         else set()
     )
     folders = [folder for folder in keep.folders if not (against and folder.startswith(DOUBT))]
-    lacking = _lacking(root, settings, name, origin, done, against, folders)
+    lacking = _lacking(study, settings, name, origin, done, against, folders)
     if counts is not None and counting is not None:
         lacking += counts.uncounted(
             name,
@@ -153,7 +152,7 @@ def plan(
             counting,
         )
     if "labels" in model.options.get("keep", []):
-        lacking += [s for s in Corpus(root).aside if (part := done.get(part_name(s))) and not part.rows]
+        lacking += [s for s in study.corpus.aside if (part := done.get(part_name(s))) and not part.rows]
     todo = [
         s
         for s in sorted(origin.stamps)
@@ -181,7 +180,7 @@ def plan(
         shard.drop_unentered(root, name)  # left by a source that never replaced this one
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
-        gone = {image.id for image in read_removed(Corpus(root))}
+        gone = {image.id for image in read_removed(study.corpus)}
         _try(
             settings,
             request,
@@ -207,7 +206,7 @@ def plan(
             "them become stale; the old predictions stay until all are done"
         )
     if changed and before is not None and before.source != kept_at:
-        back = line_back(root, options.study, name, before, against)
+        back = line_back(study, name, before, against)
         print(f"note: {name} was {before.source}; if you did not mean to replace it, go back with {back}")
 
     def kinds_of(shard_: int) -> list[str]:
@@ -243,11 +242,11 @@ def plan(
     return Plan(model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime)
 
 
-def shards_of_sets(root: Path, names: Sequence[str]) -> set[int] | None:
+def shards_of_sets(study: Study, names: Sequence[str]) -> set[int] | None:
     """Return the shards that hold images of some sets, None for no names; OptionError for an unknown set."""
     if not names:
         return None
-    columns = read_columns(root, ["set", "shard"]).to_pydict()
+    columns = study.corpus.columns("set", "shard").to_pydict()
     known = list(dict.fromkeys(columns["set"]))
     if lost := next((name for name in names if name not in known), None):
         raise OptionError(
@@ -267,7 +266,7 @@ def _fitted_to(root: Path, name: str) -> str:
 
 
 def _request(
-    root: Path,
+    study: Study,
     settings: Settings,
     name: str,
     place: str,
@@ -278,6 +277,7 @@ def _request(
     """Return the request for a model, with the options that still apply; print which are dropped or have no
     effect.
     """
+    root = study.root
     before = settings.models.get(name)
     if before is not None and (before.kind, before.source) != (source.name, source.kept_as(place)):
         given = {*of_models, *(["labels"] if options.labels else [])}
@@ -300,7 +300,7 @@ def _request(
             root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None
         )
         keep_said(root, name, said["scorer"])
-    unplaced = _unplaced(root) if source.whole else []
+    unplaced = _unplaced(study) if source.whole else []
     if unplaced:
         print(
             f"note: {name}: labels of this study ({', '.join(unplaced)}) were imported from a place that is"
@@ -313,34 +313,34 @@ def _request(
         name,
         place,
         settings,
-        partial(each_whole_shard, root),
+        partial(each_whole_shard, study.corpus),
         cast("ModelOptions", said),
         options.labels,
         held,
         options.hardware.device or "",
-        _with_truth(root),
+        _with_truth(study),
         str(methods_folder(root, name)),
         tuple(unplaced),
     )
 
 
-def _with_truth(root: Path) -> tuple[str, ...]:
+def _with_truth(study: Study) -> tuple[str, ...]:
     """Return the places that hold the truth: the study, the known data sets that it was collected from, and
     what labels were imported from.
     """
     return (
-        str(root.resolve()),
-        *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()),
-        *imported_from(root),
+        str(study.root.resolve()),
+        *(str(Path(about.path).resolve()) for about in study.stress.data.values()),
+        *imported_from(study.root),
     )
 
 
-def _unplaced(root: Path) -> list[str]:
+def _unplaced(study: Study) -> list[str]:
     """Return the truths whose labels came from a place that is not recorded; the places of known data sets
     are.
     """
-    imported = [] if read_stress(root).data else label_maps.truths(root)
-    return truths_without_place(root, imported)
+    imported = [] if study.stress.data else study.label_folders
+    return truths_without_place(study.root, imported)
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
@@ -355,7 +355,7 @@ def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
 
 
 def _lacking(
-    root: Path,
+    study: Study,
     settings: Settings,
     name: str,
     origin: Origin,
@@ -366,7 +366,7 @@ def _lacking(
     """Return the shards whose parts lack outputs that should be kept with them, images that came back, or
     statistics.
     """
-    where = label_maps.predictions(root, name)
+    where = label_maps.predictions(study.root, name)
     beside = {folder: outputs.complete(where / folder) for folder in folders}
     lacking = [
         s
@@ -376,13 +376,13 @@ def _lacking(
     ]
     lacking += [
         s
-        for s, images in each_whole_shard(root)
+        for s, images in each_whole_shard(study.corpus)
         if origin.keys
         and (part := done.get(part_name(s)))
         and part.failures
         and stamps.again(images, part.failures)
     ]
-    return lacking + (shard.unmeasured(root, settings, against, name, done) if against else [])
+    return lacking + (shard.unmeasured(study, settings, against, name, done) if against else [])
 
 
 def _try(

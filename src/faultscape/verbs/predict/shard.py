@@ -26,7 +26,7 @@ from faultscape.study.receipts import Receipts
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import Corpus, Image, part_name, read_corpus
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import Failure, Timing, replace_failures
 from faultscape.study.tables.pixel_counts import counts_folder
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
@@ -264,11 +264,13 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
         )
 
 
-def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
+def settle(study: Study, name: str) -> tuple[int, int]:
     """Write a model's failures to failures.csv, and return (maps, images without a map)."""
-    manifest = read_manifest(label_maps.predictions(root, name))
+    where = label_maps.predictions(study.root, name)
+    manifest = study.manifest(where)
+    numbers = sorted(study.shard_sizes)
     entries = [manifest[part_name(n)] for n in numbers if part_name(n) in manifest]
-    removed = removed_by_shard(Corpus(root))
+    removed = removed_by_shard(study.corpus)
     gone = {image.id for images in removed.values() for image in images}
     failures = [
         Failure("predict", name, image, why)
@@ -276,8 +278,7 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
         for image, why in part.failures
         if image not in gone
     ]
-    replace_failures(root, "predict", name, failures)
-    where = label_maps.predictions(root, name)
+    replace_failures(study.root, "predict", name, failures)
     idle = 0
     for n in numbers if gone else ():
         if n in removed and (part := manifest.get(part_name(n))):
@@ -286,12 +287,12 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
 
 
 def unmeasured(
-    root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]
+    study: Study, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]
 ) -> list[int]:
     """Return the shards whose statistics against a truth are missing, or were made from other maps or without
     confidence; ``done`` are the existing parts of maps.
     """
-    statistics = Statistics(root, settings, truth)
+    statistics = Statistics(study, settings, truth)
     return [int(part) for part, entry in done.items() if not statistics.has(name, int(part), entry.sha256)]
 
 

@@ -92,7 +92,8 @@ class AtOnce:
         images: Sequence[Image],
         labels: dict[str, str],
     ) -> None:
-        self._classes, self._definitions = settings.class_list, define(None)
+        self._classes = settings.class_list
+        self._definitions = define(None)
         self._shard = images[0].shard
         self._where = measures.folder(root / "measures", truth, name)
         self._sizes = {image.id: settings.working_size or (image.width, image.height) for image in images}
@@ -138,12 +139,12 @@ class AtOnce:
 class Statistics:
     """The statistics of a study against a truth: checks which shards have them, and enters new ones."""
 
-    def __init__(self, root: Path, settings: Settings, truth: str) -> None:
-        self._root = root
+    def __init__(self, study: Study, settings: Settings, truth: str) -> None:
+        self._root = study.root
         self._settings = settings
         self._truth = truth
-        self._truths = read_manifest(label_maps.truth(root, truth))
-        self._gone = Study(root).labels_gone(truth)
+        self._truths = study.manifest(label_maps.truth(study.root, truth))
+        self._gone = study.labels_gone(truth)
         self._held: dict[str, dict[str, Part]] = {}
 
     def has(self, name: str, shard: int, maps: str) -> bool:

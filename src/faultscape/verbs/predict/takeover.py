@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from faultscape.errors import FaultscapeError, counted
+from faultscape.reading.study import Study
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import ModelSettings, Settings, add_models
 from faultscape.study.tables import label_maps
@@ -35,9 +36,13 @@ class Takeover:
         self.waiting = {name for name, plan in plans.items() if plan.replaces}
         self.refused: dict[str, str] = {}
 
-    def begin(self) -> None:
-        """Enter the models that replace nothing in study.toml."""
-        add_models(self._root, {name: plan.model for name, plan in self._plans.items() if not plan.replaces})
+    def begin(self, study: Study) -> None:
+        """Enter the models that replace nothing in study.toml, and read the study again."""
+        new = {name: plan.model for name, plan in self._plans.items() if not plan.replaces}
+        held = study.reread().settings.models
+        if any(held.get(name) != model for name, model in new.items()):
+            add_models(study.root, new)
+            study.reread()
 
     def admits(self, name: str, made: Sequence[tuple[Job, Made]]) -> bool:
         """Whether a model's results may be entered; if so, drop what they replace and put the new source in

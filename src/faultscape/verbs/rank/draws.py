@@ -57,9 +57,11 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     if of_few_groups({id_: panel.groups.get(id_, "") for id_ in whole}, LEAST):
         standings = _of_the_same_groups(standings)
     if near and (asked.population == FUTURE or standings.to_come):
-        together = suggested_options(pool.images, LEAST)
-        define = {**standings.definitions, "alike": round(near, 3), "together": together}
-        note = _alike_note(near, f"faultscape collect {known.study.root} {together}")
+        define = {**standings.definitions, "alike": round(near, 3)}
+        labelled = [panel.images[k] for k in np.flatnonzero(~np.isnan(panel.scores).any(0))]
+        if together := suggested_options(pool.images, LEAST, labelled):
+            define["together"] = together
+        note = _alike_note(near, f"faultscape collect {known.study.root} {together or '--group PATTERN'}")
         return replace(standings, notes=(*standings.notes, note), definitions=define)
     return standings
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from faultscape import __version__
 from faultscape import engine as engines
-from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest, counted
-from faultscape.metrics.intervals.units import LEAST, MANY, draw_units, units_of
+from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
+from faultscape.metrics.intervals.units import MANY, draw_units, units_of
 from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
-from faultscape.reading.scorers import fitted_again, methods_of_model, unknown_methods
+from faultscape.reading.scorers import methods_of_model
 from faultscape.reading.study import Study, opened
 from faultscape.reporting.reliability.document import (
     TRAINED_WITH_OOD,
@@ -42,9 +42,10 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
+from faultscape.verbs.reliability import notes as told
 from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
-from faultscape.verbs.reliability.components import METRIC, judge_components
+from faultscape.verbs.reliability.components import judge_components
 from faultscape.verbs.reliability.conditions import (
     Condition,
     LabelledStudy,
@@ -60,7 +61,6 @@ from faultscape.verbs.reliability.guards import fill_cheat, guards
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
-from faultscape.verbs.reliability.seen_images import told_beforehand, told_of_methods
 from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.train.training_record import flags_of, training_of
 
@@ -237,16 +237,16 @@ def _document(
         },
         "notes": [
             *notes,
-            *_few_units(units, study.place),
-            *_unanswered(study, models, conditions),
-            *told_beforehand(study, names, conditions),
-            *_idle(found, options),
+            *told.few_units(units, study.place),
+            *told.unanswered(study, models, conditions),
+            *told.seen_beforehand(study, names, conditions),
+            *told.idle(found, options),
             *of_preset,
             *of_finders,
-            *_constant(found),
-            *_undeclared(settings, names),
-            *told_of_methods(study, names, conditions),
-            *_fitted_again(study, names),
+            *told.constant(found),
+            *told.undeclared(settings, names),
+            *told.seen_by_methods(study, names, conditions),
+            *told.fitted_again(study, names),
         ],
         "provenance": {
             "faultscape": __version__,
@@ -359,95 +359,6 @@ def _model(
             "claims": compared,
         }
     return model
-
-
-def _fitted_again(study: Study, models: Sequence[str]) -> list[str]:
-    """Return notes about methods that were fitted again since they scored, and about methods whose files are
-    missing.
-    """
-    out = []
-    for model in models:
-        if again := fitted_again(study, model):
-            out.append(
-                f"{model}: {', '.join(again)} was fitted again since these scores were made; run "
-                "`faultscape predict` again to update them"
-            )
-        if unknown := unknown_methods(study, model):
-            out.append(
-                f"{model}: the file of {', '.join(unknown)} is missing, so it is unknown whether it was "
-                "tuned with unknown objects"
-            )
-    return out
-
-
-def _few_units(units: Units, place: str) -> list[str]:
-    """Return a note if there are too few units for intervals, with what to do."""
-    if units.count >= LEAST:
-        return []
-    if not units.grouped:
-        return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
-    groups = counted(units.count, "group")
-    line = f"`faultscape collect {place} --block N`"
-    why = f"intervals resample whole groups, need at least {LEAST}, and the images are of {groups}"
-    return [f"{why}: {line} cuts groups into runs of N consecutive images"]
-
-
-def _unanswered(study: Study, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for each model that lacks images whose shards were counted."""
-    out = []
-    asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
-    for model in models:
-        if missing := model.unanswered([study.image_rows[id_] for id_ in asked]):
-            what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
-            out.append(
-                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and are left out of "
-                "its numbers; see failures.csv"
-            )
-    return out
-
-
-def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
-    """Return notes about options without effect, and why."""
-    out = []
-    metrics = {(model, metric) for model, _, _, metric in found.evidence}
-    if options.track and not any(metric == METRIC for _, metric in metrics):
-        out.append(
-            f"--track {options.track} has no effect: component F1 needs stored doubt, which `predict "
-            "--scorer` keeps without --measure"
-        )
-    if (
-        options.reference
-        and (options.reference, "corruption_error") not in metrics
-        and any(m == "relative_drop" for _, m in metrics)
-    ):
-        out.append(
-            f"--reference {options.reference}: it was not evaluated on corrupted sets, so there are no "
-            "relative errors"
-        )
-    return out
-
-
-def _constant(found: cards.Judgement) -> list[str]:
-    """Return notes about scorers that are constant on a condition."""
-    return [
-        f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
-        "it cannot rank pixels"
-        for (model, scorer), where in found.constant.items()
-    ]
-
-
-def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
-    """Return notes about submissions that do not declare their training data."""
-    silent = [
-        n
-        for n in names
-        if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")
-    ]
-    return [
-        f"{name} does not declare whether it was trained with unknown objects; give --ood-data none, or "
-        "their source"
-        for name in silent
-    ]
 
 
 def _condition(condition: Condition, share: float | None, labelled: LabelledStudy) -> CardCondition:

@@ -22,9 +22,8 @@ from faultscape.nouns import Pairs, Slots
 from faultscape.progress import progress
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
-from faultscape.reporting.competition import constraint_pictures, constraints, gallery, outcomes, references
-from faultscape.reporting.competition.constraint_pictures import PairPictures, Picked
-from faultscape.reporting.competition.constraints import Drawn
+from faultscape.reporting.competition import constraints, gallery, outcomes, references
+from faultscape.reporting.competition.constraints import Drawn, PairPictures, Picked
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.competition.page import DrawFacts, DuelFacts, Facts
 from faultscape.reporting.competition.references import EACH
@@ -254,12 +253,12 @@ def _pair_pictures(
         return None
     define = common.slots.definition
     classes = study.classes
-    pair, why = constraint_pictures.choose_pair(common.standings, common.slots.models)
+    pair, why = constraints.choose_pair(common.standings, common.slots.models)
     scale = from_json({"classes": define["scale"]}, classes, "the selection") if define.get("scale") else None
     shown = sorted({slot.image for one in compared for slot in one.chosen} & by_id.keys())
     ranks = tie_ranks([by_id[image].key for image in shown], tie_seed(define), shown)
     places = {image: int(rank) for image, rank in zip(shown, ranks, strict=True)}
-    picked = constraint_pictures.pick(compared, pair, places, scale)
+    picked = constraints.pick(compared, pair, places, scale)
     drawn = [_drawn(study, pair, one, by_id, longest) for one in picked]
     return PairPictures(pair, why, tuple(drawn))
 
@@ -285,7 +284,7 @@ def _drawn(
         photo = ""
     defends = maps[pair.index(one.slot.defender)]
     if one.slot.class_ and defends is not None:
-        one = constraint_pictures.with_share(one, defends, classes.names.index(one.slot.class_))
+        one = constraints.with_share(one, defends, classes.names.index(one.slot.class_))
     return replace(one, photo=photo, maps=(uris[0], uris[1]), width=size[0], height=size[1])
 
 

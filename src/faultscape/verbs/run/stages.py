@@ -81,8 +81,7 @@ def _collected_and_predicted(
     """
     images = [a for a in arguments if isinstance(a, str) and (("=" not in a) or Path(a).exists())]
     models = [a for a in arguments if a not in images]
-    about_it = study.root / "study.toml"
-    there_is_one = about_it.exists()
+    there_is_one = study.exists
     if models and not images and not there_is_one:
         line = " ".join([f"faultscape run {study.place} IMAGES NAME=SOURCE ...", *option_words(about)])
         raise StudyError(
@@ -97,7 +96,7 @@ def _collected_and_predicted(
         done += _stressed_again(study.reread(), engine)
     if models:
         return [*done, repr(predict(study.called, *models, engine=engine))]
-    if not about_it.exists():
+    if not study.exists:
         return done
     study.reread()
     lacking = {name: study.settings.models[name].source for name in lacking_parts(study)}

@@ -27,7 +27,7 @@ from faultscape.nouns import Slots
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
 from faultscape.reading.label_counts import questions
 from faultscape.reading.study import Study
-from faultscape.reporting.competition.rank_tables import RankTable, rank_tables
+from faultscape.reporting.competition.standing_tables import RankTable, rank_tables
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import FEW, Standings

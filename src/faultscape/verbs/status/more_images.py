@@ -14,7 +14,7 @@ from faultscape.standings import ENOUGH, FEW
 from faultscape.study.tables.pool import read_pool
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.rank.artefact import STANDINGS
-from faultscape.verbs.rank.open_selections import says_how_sure
+from faultscape.verbs.rank.open_selections import left, says_how_sure
 from faultscape.verbs.select import artefact as selection
 
 
@@ -45,8 +45,8 @@ def pool_size(study: Study) -> int:
 
 def line_for_more(study: Study) -> tuple[str, str, int]:
     """Return the command that draws images for the order of models, why, and how many, for a study whose
-    rankings describe only the images that they rest on; ('', '', 0) if one says more, nothing is ranked, or
-    the pool is too small.
+    rankings describe only the images that they rest on; ('', '', 0) if one says more, nothing is ranked, the
+    pool is too small, or all that can be drawn for the order is.
     """
     used = {
         name: number
@@ -55,7 +55,7 @@ def line_for_more(study: Study) -> tuple[str, str, int]:
     }
     if not used or any(_says_more(study, name) for name in used):
         return "", "", 0
-    if (pool := pool_size(study)) < FEW:
+    if (pool := pool_size(study)) < FEW or any(_took_all(study, name) for name in used):
         return "", "", 0
     number = min(ENOUGH, pool)
     options = {"goal": "order", "budget": number}
@@ -71,6 +71,14 @@ def line_for_more(study: Study) -> tuple[str, str, int]:
 def _says_more(study: Study, name: str) -> bool:
     """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
     return bool(study.selections[name].slots.draws) and says_how_sure(study, name)
+
+
+def _took_all(study: Study, name: str) -> bool:
+    """Whether a selection drew all images that can be drawn for the order of all models: models may differ
+    on few.
+    """
+    drawn_for = study.selections[name].slots.definition.get("goal")
+    return drawn_for == "order" and selection.SELECTION.is_done(study, name) and left(study, name) == 0
 
 
 def _used(study: Study, name: str) -> int | None:

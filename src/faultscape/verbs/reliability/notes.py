@@ -1,5 +1,5 @@
-"""Warn about models that have seen the images they are judged on: in training or validation, or when a
-temperature or method was fitted or searched. Also note which models use a temperature.
+"""Notes on the card: what is missing, left out or without effect, and which models have seen the images they
+are judged on: in training or validation, or when a temperature or method was fitted or searched.
 
 Conventions: a made image counts as its original. Nothing is known about a model that `train` did not make in
 this study. Missing or damaged files are ignored.
@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, counted
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.prediction.sources.network_folder import folder_of
-from faultscape.reading.scorers import methods_of_model
+from faultscape.reading.scorers import fitted_again as methods_fitted_again
+from faultscape.reading.scorers import methods_of_model, unknown_methods
 from faultscape.reading.study import Study
 from faultscape.study.json_text import read_object
+from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import MethodAbout
-from faultscape.verbs.reliability.conditions import Condition
+from faultscape.verbs.reliability.card import Judgement
+from faultscape.verbs.reliability.components import METRIC
+from faultscape.verbs.reliability.conditions import Condition, Units
+from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.train.labelled_images import of_sets_or_role
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import ReliabilityOptions
 
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
     "fitted to": lambda about: about.sets,
@@ -27,7 +36,7 @@ _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
 }
 
 
-def told_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
     """Return a note for every model that has seen some of the images it is judged on, and for every model
     with a temperature.
     """
@@ -52,7 +61,7 @@ def told_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Con
     return notes
 
 
-def told_of_methods(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+def seen_by_methods(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
     """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
     is judged on.
     """
@@ -72,6 +81,95 @@ def told_of_methods(study: Study, names: Sequence[str], conditions: Sequence[Con
                         "too good, so evaluate on other images"
                     )
     return notes
+
+
+def few_units(units: Units, place: str) -> list[str]:
+    """Return a note if there are too few units for intervals, with what to do."""
+    if units.count >= LEAST:
+        return []
+    if not units.grouped:
+        return [f"{counted(units.count, 'image')}: intervals need at least {LEAST}"]
+    groups = counted(units.count, "group")
+    line = f"`faultscape collect {place} --block N`"
+    why = f"intervals resample whole groups, need at least {LEAST}, and the images are of {groups}"
+    return [f"{why}: {line} cuts groups into runs of N consecutive images"]
+
+
+def unanswered(study: Study, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
+    """Return a note for each model that lacks images whose shards were counted."""
+    out = []
+    asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
+    for model in models:
+        if missing := model.unanswered([study.image_rows[id_] for id_ in asked]):
+            what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
+            out.append(
+                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and are left out of "
+                "its numbers; see failures.csv"
+            )
+    return out
+
+
+def idle(found: Judgement, options: ReliabilityOptions) -> list[str]:
+    """Return notes about options without effect, and why."""
+    out = []
+    metrics = {(model, metric) for model, _, _, metric in found.evidence}
+    if options.track and not any(metric == METRIC for _, metric in metrics):
+        out.append(
+            f"--track {options.track} has no effect: component F1 needs stored doubt, which `predict "
+            "--scorer` keeps without --measure"
+        )
+    if (
+        options.reference
+        and (options.reference, "corruption_error") not in metrics
+        and any(m == "relative_drop" for _, m in metrics)
+    ):
+        out.append(
+            f"--reference {options.reference}: it was not evaluated on corrupted sets, so there are no "
+            "relative errors"
+        )
+    return out
+
+
+def constant(found: Judgement) -> list[str]:
+    """Return notes about scorers that are constant on a condition."""
+    return [
+        f"{model}: {scorer} is constant on {', '.join(where[:4])}{', ...' if len(where) > 4 else ''}, so "
+        "it cannot rank pixels"
+        for (model, scorer), where in found.constant.items()
+    ]
+
+
+def undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return notes about submissions that do not declare their training data."""
+    silent = [
+        n
+        for n in names
+        if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")
+    ]
+    return [
+        f"{name} does not declare whether it was trained with unknown objects; give --ood-data none, or "
+        "their source"
+        for name in silent
+    ]
+
+
+def fitted_again(study: Study, models: Sequence[str]) -> list[str]:
+    """Return notes about methods that were fitted again since they scored, and about methods whose files are
+    missing.
+    """
+    out = []
+    for model in models:
+        if again := methods_fitted_again(study, model):
+            out.append(
+                f"{model}: {', '.join(again)} was fitted again since these scores were made; run "
+                "`faultscape predict` again to update them"
+            )
+        if unknown := unknown_methods(study, model):
+            out.append(
+                f"{model}: the file of {', '.join(unknown)} is missing, so it is unknown whether it was "
+                "tuned with unknown objects"
+            )
+    return out
 
 
 def _asked(study: Study, conditions: Sequence[Condition]) -> set[str]:
