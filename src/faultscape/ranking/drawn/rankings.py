@@ -64,6 +64,7 @@ class Draws:
     Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the
     pool that is ranked, all of it by default.
 
+    >>> from faultscape.ranking.assembly import assemble
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
     >>> panel = Panel.of(["unet", "fcn"], ["a", "b", "c"], [[1, 1, 0], [0, 1, 0]])
     >>> table = assemble(panel, Draws(rows, learns=False), RankingOptions(resamples=0))
