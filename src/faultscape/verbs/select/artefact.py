@@ -212,8 +212,6 @@ class _Selection(Artefact):
                 inputs[option] = define.get(f"{option}_file", "")
         if _has_own_distances(held.slots.definition):
             inputs["distances"] = define["distances"]
-        if _left(study, held.slots):
-            inputs["left"] = "0"
         return {"inputs": inputs}
 
     def describe(self, study: Study, name: str) -> str:
