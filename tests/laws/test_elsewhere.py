@@ -23,14 +23,18 @@ import sys
 import numpy as np
 import faultscape as fs
 from numpy._core._multiarray_umath import __cpu_features__ as units
-study, photos, classes, truth, *models = sys.argv[1:]
+study, photos, classes, truth, sure, *models = sys.argv[1:]
+named = dict(m.split("=", 1) for m in models)
 fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=5))
-fs.predict(study, dict(m.split("=", 1) for m in models), engine="local")
+fs.predict(study, named, engine="local")
 fs.compare(study, engine="local")
 fs.scale(truth, classes=classes, output=study + "/scale.json")
 fs.select(study, maps=fs.MapRules(scale=study + "/scale.json", concordance="fwiou"))
 fs.label.import_(study, truth)
 fs.rank(study, resamples=200, engine="local")
+two = dict(list(named.items())[:2])  # without numba it is slow
+scores = fs.ScoreFolders(confidence=dict.fromkeys(two, sure))
+fs.measure(truth, two, classes=classes, scores=scores, output=study + "/measured", engine="local", resamples=50)
 print(units.get("X86_V3"))
 """
 ELSEWHERE = {
@@ -47,7 +51,8 @@ ELSEWHERE = {
 def line(study: Path, corpus: made.Corpus, environment: dict[str, str]) -> str:
     """Run the line in a process of its own; returns whether NumPy used vectors of 256 bits there."""
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    words = [str(study), str(corpus.photos), str(corpus.classes), str(corpus.truth), *models]
+    folders = (study, corpus.photos, corpus.classes, corpus.truth, made.confidences(corpus))
+    words = [*map(str, folders), *models]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", LINE, *words],
         env=os.environ | environment,
@@ -59,7 +64,7 @@ def line(study: Path, corpus: made.Corpus, environment: dict[str, str]) -> str:
     return done.stdout.split()[-1]
 
 
-def same(a: Any, b: Any, where: str = "standings") -> None:
+def same(a: Any, b: Any, where: str) -> None:
     """Assert that two JSON values are equal, numbers to 1e-9, keys and texts to the letter."""
     if isinstance(a, dict):
         assert list(a) == list(b), where
@@ -102,7 +107,8 @@ def test_elsewhere_slots_and_orders_are_the_same_and_numbers_agree(
     assert np.allclose(
         [r.concordance for r in ours.rows], [r.concordance for r in theirs.rows], rtol=0, atol=1e-9
     )
-    told = [json.loads((study / "standings.json").read_text()) for study in (here, tmp_path / "study")]
-    for standings in told:
-        del standings["provenance"]
-    same(*told)
+    for file in ("standings.json", "measured/measure.json"):
+        told = [json.loads((study / file).read_text()) for study in (here, tmp_path / "study")]
+        for document in told:
+            del document["provenance"]
+        same(*told, file)

@@ -1,17 +1,11 @@
-"""The laws of measuring: engines, kills, order of models, another processor, no numba; counts that merge in
-any order and pass what 32 bits hold.
+"""The laws of measuring: order of models; counts that merge in any order and pass what 32 bits hold.
+
+Engines and kills: test_engines.py. Another processor, and no numba: test_elsewhere.py.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import random
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,138 +17,24 @@ from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.overlaps import regions
 
-pytestmark = pytest.mark.slow
 
-COVERED = ("statistics", "measure.json", "per_image.parquet", "failures.csv")
-SCRIPT = """
-import sys
-import faultscape as fs
-truth, classes, out, engine, workers, sure, *models = sys.argv[1:]
-named = dict(m.split("=", 1) for m in models)
-fs.measure(truth, named, classes=classes, scores=fs.ScoreFolders(confidence={name: sure for name in named}), output=out, engine=engine, workers=int(workers), resamples=50)
-"""
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    """Two shards, of 64 and 2, and a confidence for every image."""
-    corpus = made.corpus(tmp_path_factory.mktemp("corpus"), images=66, models=2, shape=(24, 32))
-    rng = np.random.default_rng(0)
-    for id_ in corpus.ids:
-        path = corpus.root / "sure" / f"{id_}.npy"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(path, rng.random((24, 32)).astype(np.float32))
-    return corpus
-
-
-def words(corpus: made.Corpus, out: Path, engine: str, workers: int) -> list[str]:
-    models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    return [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-c",
-        SCRIPT,
-        str(corpus.truth),
-        str(corpus.classes),
-        str(out),
-        engine,
-        str(workers),
-        str(corpus.root / "sure"),
-        *models,
+def test_models_in_another_order_have_the_same_numbers(tmp_path: Path) -> None:
+    """Of two shards, of 64 images and 2, with a confidence for every image."""
+    corpus = made.corpus(tmp_path / "corpus", images=66, models=2, shape=(24, 32))
+    sure = made.confidences(corpus)
+    found = [
+        fs.measure(
+            str(corpus.truth),
+            {name: str(corpus.models[name]) for name in names},
+            classes=str(corpus.classes),
+            output=str(tmp_path / names[0]),
+            resamples=50,
+            scores=fs.ScoreFolders(confidence=dict.fromkeys(names, sure)),
+            engine="local",
+        ).models
+        for names in ([*corpus.models], [*corpus.models][::-1])
     ]
-
-
-def run(
-    corpus: made.Corpus, out: Path, engine: str = "local", workers: int = 1, **environment: str
-) -> dict[str, bytes]:
-    subprocess.run(
-        words(corpus, out, engine, workers), check=True, capture_output=True, env=os.environ | environment
-    )
-    return made.bytes_under(out, *COVERED)
-
-
-@pytest.fixture(scope="module")
-def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    files = run(corpus, tmp_path_factory.mktemp("local"))
-    assert sum(name.endswith(".parquet") for name in files) == 2 * 2 + 1
-    assert sum(name.endswith(".npz") for name in files) == 2
-    return files
-
-
-def test_processes_write_the_same_bytes(
-    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
-) -> None:
-    assert run(corpus, tmp_path, "processes", 5) == expected  # more workers than calls
-
-
-def test_any_kill_and_restart_give_the_same_bytes(
-    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
-) -> None:
-    rng = random.Random(0)
-    for _ in range(4):
-        process = subprocess.Popen(
-            words(corpus, tmp_path, "processes", 2),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            process.wait(rng.uniform(0.4, 4.0))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    assert run(corpus, tmp_path, "processes", 2) == expected
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"FAULTSCAPE_NUMBA": "0"},
-        {
-            "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
-            "NUMBA_CPU_NAME": "generic",
-            "NUMBA_CPU_FEATURES": "",
-            "OPENBLAS_CORETYPE": "Prescott",
-        },
-    ],
-    ids=["no numba", "a plain processor"],
-)
-def test_elsewhere_numbers_agree_to_1e_9(
-    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str]
-) -> None:
-    found = json.loads(run(corpus, tmp_path, **environment)["measure.json"])
-    assert_close(found, json.loads(expected["measure.json"]), "")
-
-
-def assert_close(one: Any, other: Any, where: str) -> None:
-    if isinstance(one, dict):
-        assert list(one) == list(other), where
-        for key, value in one.items():
-            assert_close(value, other[key], f"{where}/{key}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for k, value in enumerate(one):
-            assert_close(value, other[k], f"{where}/{k}")
-    elif isinstance(one, float):
-        assert one == pytest.approx(other, abs=1e-9), where
-    else:
-        assert one == other, where
-
-
-def test_models_in_another_order_have_the_same_numbers(
-    corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path
-) -> None:
-    names = list(corpus.models)[::-1]
-    found = fs.measure(
-        str(corpus.truth),
-        {n: str(corpus.models[n]) for n in names},
-        classes=str(corpus.classes),
-        output=str(tmp_path),
-        resamples=50,
-        scores=fs.ScoreFolders(confidence={n: str(corpus.root / "sure") for n in names}),
-    )
-    assert {n: found.models[n] for n in corpus.models} == json.loads(expected["measure.json"])["models"]
+    assert {name: found[1][name] for name in corpus.models} == found[0]
 
 
 def counts(images: int = 12) -> dict[str, np.ndarray]:
