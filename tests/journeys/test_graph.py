@@ -22,17 +22,20 @@ from faultscape.verbs import graph
 from faultscape.verbs.report.artefact import REPORT, read_note
 from faultscape.verbs.select.artefact import SELECTION
 from refusals import refused
+from undoing import copy_of, shared_corpus
 
 FEW = {"resamples": 20, "engine": "local"}
 
 
 @pytest.fixture
-def study(corpus: made.Corpus, tmp_path: Path) -> str:
+def corpus() -> made.Corpus:
+    return shared_corpus()
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> str:
     """A study whose main selection is made, and nothing labelled."""
-    path = str(tmp_path / "study")
-    models = dict(list(corpus.models.items())[:2])
-    fs.run(path, str(corpus.photos), models, classes=str(corpus.classes), goal="failures", engine="local")
-    return path
+    return copy_of("chosen", tmp_path / "study")
 
 
 def states(study: str) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:

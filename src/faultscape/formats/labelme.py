@@ -294,7 +294,7 @@ def _paste(canvas: Image.Image, shape: Shape) -> None:
 
 @contextmanager
 def _mask_picture(text: Any, what: str) -> Iterator[Image.Image]:
-    """Open the mask of a shape; LabellingError unless it is a PNG in base64, which may show only when it is
+    """Open the mask of a shape; LabellingError if it is not a PNG in base64, which may show only when it is
     decoded.
     """
     try:

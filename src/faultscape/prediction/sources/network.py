@@ -4,7 +4,7 @@ the network gives.
 Conventions: a prepared image is (3, H, W), ready to run; images of one shape run together. Scores are (C, h,
 w) float32 of any size: logits, or, for a ``marginal`` network, the sums of class x mask over its queries,
 which lie between 0 and the number of queries. A kind of network opens its file and gives `Outputs` for a
-block of images; which ones are allowed, and how the others are refused, is written here once.
+block of images; what these may be, and the messages about others, are written here once.
 """
 
 from __future__ import annotations

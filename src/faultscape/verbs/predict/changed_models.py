@@ -10,13 +10,16 @@ checkpoints (models/NAME) are kept; selections drawn with a removed model stay u
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from faultscape.arguments import Renames
 from faultscape.comparison import sparse_counts
-from faultscape.errors import ModelError, StudyError, closest
+from faultscape.errors import ModelError, StudyError, closest, counted
 from faultscape.nouns import Slots
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import check_name, put, refuse_twin
@@ -27,12 +30,68 @@ from faultscape.study.settings import change_models
 from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.pairs import PairPart
+from faultscape.terminal_lines import option_words
+from faultscape.verbs.options import PredictOptions
 
 # below reliability, one file per model: what was drawn or counted before
 _KEPT = ("pictures", "components")
 
 
+def asked(rename: Renames | None, remove: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return {old: new} and the names to remove; ModelError for an argument that is not OLD=NEW, or a name
+    given twice.
+
+    >>> asked(["unet=unet-2019"], ["fcn"])
+    ({'unet': 'unet-2019'}, ['fcn'])
+    """
+    words = list(rename.items()) if isinstance(rename, Mapping) else []
+    for word in [rename] if isinstance(rename, str) else rename if not words and rename else ():
+        old, equals, new = str(word).partition("=")
+        if not (old and equals and new):
+            raise ModelError(f"--rename {word}: is not OLD=NEW, for example --rename unet=unet-2019")
+        words.append((old, new))
+    removed = list(remove)
+    for names in ([old for old, _ in words], removed):
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ModelError(f"{twice!r} is given twice; name each model once")
+    return dict(words), removed
+
+
 def change(
+    options: PredictOptions, study: Study, renamed: dict[str, str], removed: list[str], given: dict[str, str]
+) -> None:
+    """Rename and remove models of a study that is held for writing."""
+    words = [
+        *(f"--rename {shlex.quote(f'{old}={new}')}" for old, new in renamed.items()),
+        *(f"--remove {shlex.quote(n)}" for n in removed),
+    ]
+    models = [shlex.quote(f"{name}={source}") for name, source in given.items()]
+    others = _of_models(options) if given else []
+    line = " ".join(["faultscape predict", study.place, *models, *words, *others])
+    root = study.root
+    known = study.settings.models
+    left = {name: logs.failures_of_model(root, name) for name in removed if name not in known}
+    _change(study, renamed, removed, line=line, models=given)
+    for name, rows in left.items():
+        if rows:
+            print(
+                f"{name}: the study has no such model; {counted(len(rows), 'row')} of it "
+                f"{'was' if len(rows) == 1 else 'were'} removed from failures.csv"
+            )
+    for name in removed:
+        if (kept := root / "models" / name).exists():
+            print(f"{name}: its checkpoints in {kept} are kept; delete them if you no longer need them")
+
+
+def _of_models(options: PredictOptions) -> list[str]:
+    """Return the options of the models that are predicted after a change, as a command line spells them."""
+    asked = options.given(but=("rename", "remove"))
+    if options.labels and os.path.exists(options.labels):
+        return option_words({**asked, "labels": os.path.abspath(options.labels)})
+    return option_words(asked)
+
+
+def _change(
     study: Study,
     renamed: Mapping[str, str],
     removed: Collection[str],

@@ -28,7 +28,7 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.logs import Timing, log, read_failures
 from faultscape.verbs.options import PredictOptions
-from faultscape.verbs.predict import changed_models, changes, shard
+from faultscape.verbs.predict import changed_models, shard
 from faultscape.verbs.predict.job import Job, Made
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.predict.pixel_counts import CountParts
@@ -46,7 +46,7 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     """
     study = opened(options.study)
     root = study.root
-    renamed, removed = changes.asked(options.rename, options.remove)
+    renamed, removed = changed_models.asked(options.rename, options.remove)
     mine = share(options.shard)
     task = study.settings.task
     given = named(options.models, task) if options.models or not (renamed or removed) else {}
@@ -59,7 +59,7 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     refuse_truths(study, given)
     with study.writing(array="predict" if options.shard else "", change=bool(renamed or removed)):
         if renamed or removed:
-            changes.change(options, study, renamed, removed, given)
+            changed_models.change(options, study, renamed, removed, given)
         shards_of_sets(study, sets)  # an unknown set is refused before anything is opened
         before = study.settings
         settings = before.model_copy(deep=True)  # to which plans add their models
