@@ -486,7 +486,9 @@ NETWORKS = (
         "its metadata faultscape.mean is not JSON",
     ),
     _of_network(
-        "classes that are a number", partial(_plain, said={"classes": "5"}), "its metadata faultscape.classes"
+        "classes that are a number",
+        partial(_plain, said={"classes": "5"}),
+        "its classes are not a list of names: .5.",
     ),
     _of_network(
         "hours of folding before the first image", partial(_long, known=True), r"has not opened it within 0 s"

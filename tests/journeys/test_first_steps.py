@@ -88,7 +88,7 @@ def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_on
     )
     said = refused_line("predict", study, f"x={tmp_path / 'own.py'}:word")
     assert (
-        "the function returned 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one per class)"
+        "own.py:word: returned 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one per class)"
         in said
     )
 

@@ -12,6 +12,7 @@ import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.cli import main
 from faultscape.errors import FaultscapeError
 from faultscape.ranking.planning import label_needs, label_variances
@@ -19,6 +20,8 @@ from faultscape.reading.evidence import scores
 from faultscape.reading.study import Study
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.plan import facts
+from faultscape.verbs.plan.artefact import PLAN
+from faultscape.verbs.verb import group_options
 from refusals import refused
 
 CLASSES = ["ant", "bee", "cat", "dog"]
@@ -292,3 +295,18 @@ def test_labels_of_a_selection_that_was_not_drawn_by_chance_are_refused(
         "'unsure' does not show how models differ on the corpus: the images were not drawn at random",
     ):
         fs.plan(study, selection="unsure", engine="local")
+
+
+def test_a_plan_from_no_labels_is_stale_once_several_people_have_labelled(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=24, errors=(0.1, 0.4))
+    fs.plan(it.study)
+    for who in ("ann", "bob"):
+        table = tmp_path / f"{who}.csv"
+        truth = made_answers.NAMES[it.truth[0]]
+        table.write_text(f"image,label\n{it.images[0]},{truth}\n")
+        fs.label.import_(it.study, str(table), truth=f"labels-{who}")
+    study = Study(Path(it.study))
+    assert not PLAN.is_done(study, "")
+    assert PLAN.again(study).options["truth"] == "labels-ann"
+    fs.plan(it.study, **group_options(fs.plan, PLAN.again(study).options))
+    assert PLAN.is_done(study.reread(), "")

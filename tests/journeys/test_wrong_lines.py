@@ -215,6 +215,9 @@ select {selected} --remove main --per-class 2 -> --remove deletes a selection, a
 select {selected} --selector random --as random --more 2 --replace -> --more adds to a selection, and --replace starts over
 select {selected} --remove mian -> there is no selection 'mian' to remove; available: main. Did you mean 'main'?
 select {selected} --replace --per-class 0 -> per-class must be at least 1
+select {selected} --replace --per-class 0 --dry-run -> per-class must be at least 1
+select {selected} --replace --scale none.json --dry-run -> none.json: cannot be read as a scale file
+select {selected} --replace --concordance nope --dry-run -> concordance 'nope' is not known
 select {selected} --replace --concordance nope -> concordance 'nope' is not known
 plan {answers} --goal bets -> goal 'bets' is not known; use order, best. Did you mean 'best'?
 plan {selected} --cost masks=3 -> --cost knows mask, choice, question, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'?

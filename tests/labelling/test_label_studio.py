@@ -202,7 +202,7 @@ def test_names_of_classes_may_hold_anything_and_other_void_ids_become_the_first(
     names = ('say "x"', "it's", "a, b", "<b> & c", "图", "$image")
     classes = fs.nouns.Classes(names, tuple(range(6)), tuple((k, 0, 0) for k in range(6)), (200, 201), 0)
     ids = np.array([[0, 1, 2, 3], [4, 5, 200, 201]])
-    put(label_studio.write_brush(tmp_path, drawn([ids]), classes))
+    put(label_studio.write(tmp_path, drawn([ids]), classes))
     assert label_studio.check(tmp_path / "tasks.json") == []
     (label,) = label_studio.read(tmp_path / "tasks.json", predictions=True)
     assert label.read(classes).tolist() == [[0, 1, 2, 3], [4, 5, 200, 200]]
@@ -214,7 +214,7 @@ def test_names_of_classes_may_hold_anything_and_other_void_ids_become_the_first(
 
 def test_one_result_a_class_and_ids_of_their_own(tmp_path: Path) -> None:
     classes, maps = maps_of(0, 3, 3)
-    put(label_studio.write_brush(tmp_path, drawn(maps), classes))
+    put(label_studio.write(tmp_path, drawn(maps), classes))
     document = json.loads((tmp_path / "tasks.json").read_bytes())
     results = [result for task in document for result in task["predictions"][0]["result"]]
     assert len({result["id"] for result in results}) == len(results)

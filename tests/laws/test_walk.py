@@ -320,6 +320,8 @@ class Walk(RuleBasedStateMachine):
     def rename_model(self, which: int) -> None:
         """A model is called something else, and back."""
         name = [*Study(self.root).models][which]
+        if isinstance(self.made, Maps):  # labels that came since are counted
+            fs.compare(self.study, engine="local")
         made_once = self.parts()
         fs.predict(self.study, rename={name: name.removesuffix("-b") if name.endswith("-b") else f"{name}-b"})
         TYPED["predict --rename: done"] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,8 @@ def test_the_worst_images_are_those_of_the_lowest_miou(own: str, world: Any, tmp
     means = {image: miou(corpus.truths[k], corpus.maps["model-2"][k]) for image, k in places.items()}
     shown = [a["alt"] for tag, a in page.tags if tag == "img" and str(a["alt"]).startswith("model-2, map of")]
     worst = sorted(means, key=means.__getitem__)[:3]
+    heads = re.findall(r"(model-\d)\s*mean IoU", " ".join(page.text))
+    assert heads == fs.Study(own).standings().rankings["reuse_bradley_terry"].order
     assert shown[-3:] == [f"model-2, map of {image}" for image in worst]
 
 

@@ -94,6 +94,9 @@ def test_openverse_page_by_page(server: Server, study: Path, monkeypatch: pytest
         "hound",
         "cat dog",
     }
+    # up to its last page, and no further
+    dogs = [about["page"] for path, about, _ in server.asked if about.get("q") == "dog"]
+    assert dogs == ["1", "2"]
     row = rows(study)[0]
     assert (row["licence"], row["creator"], row["source"], row["query"]) == (
         "CC BY-SA 2.0",

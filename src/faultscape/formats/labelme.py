@@ -50,6 +50,7 @@ from faultscape.formats.label_tools.named_masks import (
 )
 from faultscape.formats.label_tools.outlines import outlines as polygons_of
 from faultscape.formats.label_tools.tool_labels import Format
+from faultscape.maps.regions import bounding_box
 from faultscape.nouns import Classes
 
 MOST = 100_000  # shapes per file
@@ -435,17 +436,14 @@ def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
         if value == nothing:
             continue
         inside = ids == value
-        ys = np.flatnonzero(inside.any(1))
-        xs = np.flatnonzero(inside.any(0))
-        box = (int(xs[0]), int(ys[0]), int(xs[-1]), int(ys[-1]))
+        rows, columns = bounding_box(inside)
         out = io.BytesIO()
-        Image.fromarray(inside[box[1] : box[3] + 1, box[0] : box[2] + 1].astype(np.uint8) * 255).convert(
-            "1"
-        ).save(out, format="PNG")
+        crop = Image.fromarray(inside[rows, columns].astype(np.uint8) * 255)
+        crop.convert("1").save(out, format="PNG")
         shapes.append(
             {
                 "label": names[value],
-                "points": [[box[0], box[1]], [box[2], box[3]]],
+                "points": [[columns.start, rows.start], [columns.stop - 1, rows.stop - 1]],
                 "group_id": None,
                 "description": "",
                 "shape_type": "mask",

@@ -126,6 +126,19 @@ def overlaps(
     )
 
 
+def bounding_box(mask: np.ndarray) -> tuple[slice, slice]:
+    """Return the rows and the columns of the smallest box around the true pixels of a mask (H, W), both empty
+    if there are none.
+
+    >>> bounding_box(np.array([[False, False, False], [False, True, True]]))
+    (slice(1, 2, None), slice(1, 3, None))
+    """
+    if not mask.any():
+        return slice(0, 0), slice(0, 0)
+    rows, columns = (np.flatnonzero(mask.any(axis)) for axis in (1, 0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+
+
 def _existing(table: Overlaps) -> Overlaps:
     """Return the table without regions that have no pixel left."""
     keep_t = table.truth_area > 0

@@ -169,10 +169,7 @@ def open_network(
             " (they may also have changed while this line ran)"
         )
     if not expected.startswith(now):
-        raise ModelError(
-            f"{opening.source}: its files changed while this line ran; run the same line again, which"
-            " redoes everything with the new ones"
-        )
+        opening.refuse_changes(now)
     doubt_methods.check_fitted(
         opening.methods,
         opening.options.get("scorer", []),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from faultscape.classes.mapping import of_file
+from faultscape.errors import ModelError
 from faultscape.prediction import stamps
 from faultscape.study.settings import AS_WRITTEN, CLASSIFICATION, ModelOptions, Settings, Task
 from faultscape.study.tables.corpus import Image
@@ -65,6 +66,16 @@ class Opening:
     digest: str = ""
     hidden: tuple[str, ...] = ()
     methods: str = ""
+
+    def refuse_changes(self, digest: str, hint: str = "") -> None:
+        """Raise ModelError unless the files have this digest as when the run began: every worker reads them
+        again.
+        """
+        if digest != self.digest:
+            raise ModelError(
+                f"{self.source}: its files changed while this line ran; run the same line again, which redoes"
+                f" everything with the new ones{hint}"
+            )
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ import zstandard
 
 from faultscape.errors import ImageError
 from faultscape.formats.guard import MAX_PIXELS
+from faultscape.maps.regions import bounding_box
 
 _MAGIC = b"faultscape overlay 1\n"
 _HEAD = 4096  # maximum bytes of the line of JSON
@@ -99,18 +100,11 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
             f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x"
             f" {image.shape[0]}; they must have the same size"
         )
-    changed = (base != image).any(2)
-    rows = np.flatnonzero(changed.any(1))
-    columns = np.flatnonzero(changed.any(0))
-    box = (
-        (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
-        if len(rows)
-        else (slice(0, 0), slice(0, 0))
-    )
+    box = bounding_box((base != image).any(2))
     difference = image[box].astype(np.int16) - base[box]
     return Overlay(
         difference,
-        (int(box[1].start), int(box[0].start)),
+        (box[1].start, box[0].start),
         (base.shape[0], base.shape[1]),
         pixel_digest(base),
         pixel_digest(image),

@@ -21,6 +21,7 @@ from faultscape.corpus.objects.file_tree import FileTree, stem_of
 from faultscape.corpus.objects.harvest import MOST_OBJECTS, Harvest
 from faultscape.corpus.objects.masks import image_and_mask, maps_in, mask_of_file, pairs_of_names
 from faultscape.errors import CorpusError, FaultscapeError, ImageError, counted
+from faultscape.maps.regions import bounding_box
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, cutout_of_mask
 
 VOID = 255
@@ -89,10 +90,9 @@ def band_at_border(inside: np.ndarray, void: np.ndarray) -> int:
 
     edge = void.copy()
     edge[1:-1, 1:-1] = False
-    rows = np.flatnonzero(inside.any(1))
-    columns = np.flatnonzero(inside.any(0))
+    rows, columns = bounding_box(inside)
     height, width = inside.shape
-    near = min(rows[0], columns[0], height - 1 - rows[-1], width - 1 - columns[-1]) <= BAND
+    near = min(rows.start, columns.start, height - rows.stop, width - columns.stop) <= BAND
     if not near or not edge.any():
         return 0
     reached = ndimage.binary_dilation(inside, np.ones((3, 3), bool), BAND, mask=inside | void)

@@ -34,6 +34,7 @@ from faultscape.formats.label_tools.coco_masks import (
 from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, id_of
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.png import encode_pixels
+from faultscape.maps.regions import bounding_box
 from faultscape.nouns import UNKNOWN, Classes
 
 NAME = "panoptic.json"
@@ -319,12 +320,13 @@ def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
 
 def _facts(mask: np.ndarray) -> dict[str, Any]:
     """Return the area and box of a non-empty mask."""
-    ys = np.flatnonzero(mask.any(1))
-    xs = np.flatnonzero(mask.any(0))
-    return {
-        "area": int(np.count_nonzero(mask)),
-        "bbox": [int(xs[0]), int(ys[0]), int(xs[-1] - xs[0]) + 1, int(ys[-1] - ys[0]) + 1],
-    }
+    return {"area": int(np.count_nonzero(mask)), "bbox": _sides(bounding_box(mask))}
+
+
+def _sides(box: tuple[slice, slice]) -> list[int]:
+    """Return [x, y, width, height] of a box."""
+    down, across = box
+    return [across.start, down.start, across.stop - across.start, down.stop - down.start]
 
 
 def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where: str) -> Iterator[str]:
@@ -354,9 +356,8 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
         if id_ not in found:
             yield f"{where}: segments_info has the segment {id_}, but its PNG has no pixels of it"
             continue
-        area, (down, across) = found[id_]
-        box = [across.start, down.start, across.stop - across.start, down.stop - down.start]
-        for name, real in (("area", area), ("bbox", box)):
+        area, box = found[id_]
+        for name, real in (("area", area), ("bbox", _sides(box))):
             if info.get(name) != real:
                 yield f"{where}: segment {id_} has the {name} {str(info.get(name))[:60]}, in its PNG {real}"
 

@@ -51,6 +51,7 @@ from faultscape.formats.label_tools.named_masks import (
 from faultscape.formats.label_tools.outlines import nested_outlines
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel, told_once
 from faultscape.formats.photos_beside import PhotosBeside
+from faultscape.maps.regions import bounding_box
 from faultscape.nouns import Classes
 
 _LACKS = "is not among the labels of meta"
@@ -490,16 +491,13 @@ def _masks(ids: np.ndarray, classes: Classes, names: dict[int, str]) -> list[str
         if value == nothing_of(classes):
             continue
         inside = ids == value
-        ys = np.flatnonzero(inside.any(1))
-        xs = np.flatnonzero(inside.any(0))
-        left = int(xs[0])
-        top = int(ys[0])
-        right = int(xs[-1]) + 1
-        bottom = int(ys[-1]) + 1
-        runs = shapes.runs_of(inside[top:bottom, left:right])
+        box = bounding_box(inside)
+        runs = shapes.runs_of(inside[box])
+        top, left = (side.start for side in box)
+        height, width = inside[box].shape
         lines.append(
             f'    <mask label={quoteattr(names[value])} source="manual" occluded="0" rle="{runs}"'
-            f' left="{left}" top="{top}" width="{right - left}" height="{bottom - top}" z_order="0">\n   '
+            f' left="{left}" top="{top}" width="{width}" height="{height}" z_order="0">\n   '
             " </mask>\n"
         )
     return lines

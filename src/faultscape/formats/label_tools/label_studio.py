@@ -1,7 +1,7 @@
 """Label Studio's masks: tasks with one mask per class, as brush runs, as PNG (bitmask) or as polygons, and
 every shape with an area that people then drew.
 
-Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json, with a model's masks as
+Conventions: `write` makes label_config.xml and tasks.json, with a model's masks as
 predictions for people to correct. Images are served by Label Studio's local storage, whose document root is
 the output folder; the storage must be added to the project before tasks are imported. Results are painted in
 list order, later over earlier; `studio.shapes` defines what each covers. Results without an area, such as key
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -80,30 +80,21 @@ _HEAVY = 100  # brush masks in one task: the browser holds each at four or more 
 _LOOKED_THROUGH = 8 << 20  # bytes of runs and PNG that are fully checked
 
 
-def write_brush(
+def write(
     folder: Path,
     images: Iterable[DrawnImage],
     classes: Classes,
     *,
+    masks: Literal["brush", "bitmask"] = "brush",
     outlines: bool = False,
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as brush runs, or as polygons with ``outlines``; model output
-    becomes predictions. LabellingError for values without a class.
+    """Yield the files of tasks with ``masks`` as brush runs, or as PNG, which are smaller, for versions of
+    Label Studio with BitmaskLabels; as polygons with ``outlines``. Model output becomes predictions.
+    LabellingError for values without a class.
     """
-    yield from _write(folder, images, classes, "polygon" if outlines else "brush")
-
-
-def write_bitmask(
-    folder: Path,
-    images: Iterable[DrawnImage],
-    classes: Classes,
-    *,
-    outlines: bool = False,
-) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as PNG, which are smaller than runs, for versions of Label Studio
-    with BitmaskLabels. Otherwise as `write_brush`.
-    """
-    yield from _write(folder, images, classes, "polygon" if outlines else "bitmask")
+    shape = "polygon" if outlines else masks
+    yield folder / CONFIG, _config(classes, shape)
+    yield from dumped((_task(image, k, classes, shape) for k, image in enumerate(images, 1)), folder, "tasks")
 
 
 def recognise(path: Path) -> bool:
@@ -188,14 +179,6 @@ def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
     """Return the (width, height) stored under two names in rows of JSON, if these are whole numbers."""
     pairs = [tuple(row.get(name) for name in names) for row in rows if isinstance(row, dict)]
     return [(wide, tall) for wide, tall in pairs if type(wide) is int and type(tall) is int]
-
-
-def _write(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: str
-) -> Iterator[tuple[Path, bytes]]:
-    yield folder / CONFIG, _config(classes, shape)
-    numbered = enumerate(images, 1)
-    yield from dumped((_task(image, k, classes, shape) for k, image in numbered), folder, "tasks")
 
 
 def _config(classes: Classes, shape: str) -> bytes:
@@ -404,7 +387,7 @@ LABEL_STUDIO = Format(
     says="make a project in Label Studio with the labelling interface of label_config.xml, serve {out} as"
     " local files, and import tasks.json; export it as JSON to {export}",
     kind="bundle",
-    write=write_brush,
+    write=write,
     read=read,
     recognise=recognise,
     check=check,
@@ -415,6 +398,6 @@ LABEL_STUDIO_BITMASK = replace(
     LABEL_STUDIO,
     name="label-studio-bitmask",
     title="Label Studio with bitmasks",
-    write=write_bitmask,
+    write=partial(write, masks="bitmask"),
     outlines=False,
 )

@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from faultscape.errors import LabellingError
+from faultscape.maps.regions import bounding_box
 
 MOST = 100_000  # polygons per map
 EXACT = 0.24  # pixels: the tolerance that changes no pixel
@@ -80,11 +81,9 @@ def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.n
     patches = []
     for value in np.unique(ids).tolist():
         inside = ids == value
-        ys = np.flatnonzero(inside.any(1))
-        xs = np.flatnonzero(inside.any(0))
-        left = int(xs[0])
-        top = int(ys[0])
-        crop = inside[top : int(ys[-1]) + 1, left : int(xs[-1]) + 1].astype(np.uint8)
+        box = bounding_box(inside)
+        top, left = (side.start for side in box)
+        crop = inside[box].astype(np.uint8)
         count, numbers, boxes, _ = cv2.connectedComponentsWithStats(crop, connectivity=4)
         if len(patches) + count - 1 > MOST:
             raise LabellingError(

@@ -116,16 +116,10 @@ class OwnModel(OpenModel):
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         kind, place = find(opening.source)
-        self._source, self._settings, self._resize = (
-            opening.source,
-            settings,
-            bool(opening.options.get("resize_maps")),
-        )
-        if opening.digest != digest(opening.source, opening.options):
-            raise ModelError(
-                f"{opening.source}: its files changed while this line ran; run the same line again, which"
-                " redoes everything with the new ones"
-            )
+        self._source = opening.source
+        self._settings = settings
+        self._resize = bool(opening.options.get("resize_maps"))
+        opening.refuse_changes(digest(opening.source, opening.options))
         with _own_errors(self._source):
             self._model = kind.open(replace(opening, source=place), settings)
         self.device = self._model.device

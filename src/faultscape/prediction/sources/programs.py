@@ -51,26 +51,18 @@ class OpenProgram(OpenModel):
         """Yield what the command wrote for each batch; ModelError if it cannot be run or writes nothing."""
         del part
         for batch in batches:
-            self._refuse_changes()
+            self._opening.refuse_changes(digest(self._opening.source, {}))
             made = _run_over(self._maps, batch, self._opening.source.removeprefix("exec:"))
-            self._refuse_changes("; a file that the program writes itself must not be part of its command")
+            self._opening.refuse_changes(
+                digest(self._opening.source, {}),
+                "; a file that the program writes itself must not be part of its command",
+            )
             yield made
 
     def try_on(self, trial: Trial) -> None:
         """Run the command on one image of the study."""
         for _ in self.batches([[trial.image]], Part()):
             pass
-
-    def _refuse_changes(self, hint: str = "") -> None:
-        """Raise ModelError if its files have changed since the run began, because every run reads
-        them again.
-        """
-        source = self._opening.source
-        if digest(source, {}) != self._opening.digest:
-            raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which redoes"
-                f" everything with the new ones{hint}"
-            )
 
 
 def recognised(source: str, task: str) -> bool:

@@ -164,7 +164,7 @@ class OpenSubmission(OpenModel):
         """
         source = self._opening.source
         options = self._opening.options
-        self._refuse_changes()
+        self._opening.refuse_changes(digest(source, {}))
         inward, outward, home = (Path(folder, name) for name in ("input", "output", "home"))
         outward.mkdir()
         home.mkdir()
@@ -174,7 +174,7 @@ class OpenSubmission(OpenModel):
             status, last = programs.run_words(
                 source, line, folder, env=isolation.environment(os.environ, str(home)), where=home
             )
-            self._refuse_changes()
+            self._opening.refuse_changes(digest(source, {}))
             if last.startswith(isolation.CANNOT):
                 raise ModelError(
                     f"{source}: {last}, as it was where this line began; run it on a machine where it can be"
@@ -205,14 +205,6 @@ class OpenSubmission(OpenModel):
             runs.encode(said.segmentation),
             {DOUBT_OF_SUBMISSION: (array_codes.encode(said.anomaly),)},
         )
-
-    def _refuse_changes(self) -> None:
-        source = self._opening.source
-        if digest(source, {}) != self._opening.digest:
-            raise ModelError(
-                f"{source}: its files changed while this line ran; run the same line again, which redoes"
-                " everything with the new ones"
-            )
 
 
 def recognised(source: str, task: str) -> bool:

@@ -41,11 +41,7 @@ class AnswerTable(OpenModel):
     """
 
     def __init__(self, opening: Opening, settings: Settings, name: str = "") -> None:
-        if opening.digest != digest(opening.source, {}):
-            raise ModelError(
-                f"{opening.source}: its files changed while this line ran; run the same line again, which"
-                " redoes everything with the new ones"
-            )
+        opening.refuse_changes(digest(opening.source, {}))
         self.said = tables.read(opening.source)
         self._codes = _codes(
             _numbers(self.said, opening, settings, name or opening.source), self.said.probabilities

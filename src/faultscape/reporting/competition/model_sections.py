@@ -12,7 +12,7 @@ Source: Zhang et al. 2021, section III-A (kinds of error).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,6 +127,17 @@ class ModelSections:
     chosen: bool = True
     stale_card: bool = False
     left_out: int = 0
+
+    def ordered(self, models: Sequence[str]) -> ModelSections:
+        """Return the sections of these models first, in their order, and those of others as they are.
+
+        >>> found = ModelSections((ModelSection("a"), ModelSection("b"), ModelSection("c")), "mIoU")
+        >>> [one.model for one in found.ordered(["c", "a"]).models]
+        ['c', 'a', 'b']
+        """
+        place = {model: k for k, model in enumerate(models)}
+        best_first = sorted(self.models, key=lambda section: place.get(section.model, len(place)))
+        return replace(self, models=tuple(best_first))
 
 
 def sections(

@@ -11,7 +11,7 @@ import itertools
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -123,6 +123,10 @@ class DrawFacts(Facts):
 
 def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     """Return the page as HTML."""
+    if facts.sections is not None and facts.standings is not None:
+        ranking = standing_tables.recommended(facts.standings)
+        best_first = facts.standings.rankings[ranking].order if ranking else []
+        facts = replace(facts, sections=facts.sections.ordered(best_first))
     file, more = _kind_of(facts)
     filters = {"number": number, "percent": percent, "plain": plain}
     return template(file, **filters).render(f=facts, **_context(facts), **more)

@@ -24,6 +24,7 @@ import numpy as np
 
 from faultscape.errors import ImageError, OptionError
 from faultscape.maps import checked_arrays
+from faultscape.maps.regions import bounding_box
 
 Use = Literal["anomaly", "known"]
 SMALLEST = 400  # pixels of an object: 20 x 20 pixels are visible
@@ -117,11 +118,9 @@ def cutout_of_mask(
             f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must have the same"
             " size"
         )
-    rows = np.flatnonzero(mask.any(1))
-    columns = np.flatnonzero(mask.any(0))
-    if not len(rows):
+    if not mask.any():
         raise ImageError(f"{name}: its mask is empty; leave it out, or give the mask of an object")
-    box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    box = bounding_box(mask)
     edge = mask.copy()
     edge[1:-1, 1:-1] = False
     return Cutout(
@@ -131,7 +130,7 @@ def cutout_of_mask(
         class_,
         split,
         use,
-        (int(columns[0]), int(rows[0])),
+        (box[1].start, box[0].start),
         image.shape[:2],
         int(edge.sum()),
     )

@@ -23,8 +23,11 @@ def _selections(made: Instance) -> str:
 
 
 def _labels(made: Instance) -> str:
-    """Return a digest of the labels of its truth, or, if there was none, of any that count."""
-    return inputs.labels_key(made.study, made.truth or made.study.find_truth())
+    """Return a digest of the labels of its truth, or, if there was none, of any that count; of several truths
+    of which none does, one must be chosen first.
+    """
+    truth = made.truth or made.study.find_truth()
+    return inputs.labels_key(made.study, truth) if truth or not made.study.truths else "several"
 
 
 def _own_files(made: Instance) -> str | None:

@@ -190,9 +190,10 @@ def _has_own_distances(define: Definition) -> bool:
     return "distances" in define and bool(define.get("hierarchy") or define["distance"] not in KINDS)
 
 
-def _left(study: Study, slots: Slots) -> int:
-    """Return how many images of a selection left the corpus."""
-    return len({row.image for row in slots.rows} - study.ids)
+def _left(made: Instance) -> str | None:
+    """Return how many images of a selection left the corpus, if any did."""
+    number = len({row.image for row in _slots(made).rows} - made.study.ids)
+    return str(number) if number else None
 
 
 class _Selection(Artefact):
@@ -212,8 +213,6 @@ class _Selection(Artefact):
                 inputs[option] = define.get(f"{option}_file", "")
         if _has_own_distances(held.slots.definition):
             inputs["distances"] = define["distances"]
-        if _left(study, held.slots):
-            inputs["left"] = "0"
         return {"inputs": inputs}
 
     def describe(self, study: Study, name: str) -> str:
@@ -285,11 +284,7 @@ SELECTION = _Selection(
         Input("concordance", _file("concordance"), "the file of its concordance changed, or is gone"),
         Input("selector", _file("selector"), "the file of its selector changed, or is gone"),
         Input("distances", _distances, "distances between classes changed, or their file is gone"),
-        Input(
-            "left",
-            lambda made: str(_left(made.study, _slots(made)) or "") or None,
-            "images of it left the corpus",
-        ),
+        Input("left", _left, "images of it left the corpus"),
     ),
     where="selection-NAME.json",
     own_files=("selector", "concordance", "distance", "hierarchy"),
