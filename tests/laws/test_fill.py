@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def predicted(study: Path, corpus: made.Corpus) -> Path:
     return study
 
 
-def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
+def squares(root: Path, jobs: list[Square], entered: list[int], **more: Any) -> list[int]:
     """Fill a study with squares, and return how many results each put entered; ``entered`` takes the
     values.
     """
@@ -84,7 +85,7 @@ def squares(root: Path, jobs: list[Square], entered: list[int]) -> list[int]:
         return [Timing("square", "", job.number, 1, 0.0) for job, _ in results]
 
     task = f"{square.__module__}:square"
-    work = fill.Work("square", task, Squared, enter, lambda *_: [])
+    work = fill.Work("square", task, Squared, enter, lambda *_: [], **more)
     fill.fill(root, work, jobs, fill.Engine("local"), items=len(jobs))
     return puts
 
@@ -121,6 +122,16 @@ def test_what_was_made_before_a_mistake_enters(tmp_path: Path) -> None:
         squares(tmp_path, [Square(1), Square(2), Square(3), Square(4, wrong=True)], entered)
     assert entered == [1, 4, 9]
     assert squares(tmp_path, [Square(4)], entered) == [1]
+
+
+def test_results_of_a_group_enter_together_or_not_at_all(tmp_path: Path) -> None:
+    entered: list[int] = []
+    whole = {"group": lambda _: "all", "together": ("all",)}
+    with refused(StudyError, "no square"):
+        squares(tmp_path, [Square(1), Square(2), Square(3, wrong=True)], entered, **whole)
+    assert entered == []
+    assert squares(tmp_path, [Square(1), Square(2), Square(3)], entered, **whole) == [3]
+    assert sorted(entered) == [1, 4, 9]
 
 
 @pytest.mark.slow
