@@ -186,9 +186,9 @@ def _mask(text: Any, points: list[list[float]]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Shape:
+class _Shape:
     """One shape that can be drawn: its kind, its corners, its id, its cost, the text of a mask, and its name
-    in errors.
+    in errors (``where``).
     """
 
     kind: str
@@ -200,7 +200,7 @@ class Shape:
 
 
 def without_area(shape: Any) -> str:
-    """Return the kind of a shape of a file that covers no pixels, '' for any other.
+    """Return the kind of a ``shape`` of a file that covers no pixels, '' for any other.
 
     >>> without_area({"shape_type": "point"}), without_area({"shape_type": "polygon"}), without_area(3)
     ('point', '', '')
@@ -209,9 +209,9 @@ def without_area(shape: Any) -> str:
     return kind if isinstance(kind, str) and kind in _NO_AREA else ""
 
 
-def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) -> Shape:
-    """Return a shape of a file if it can be drawn on a map of (width, height); LabellingError says why it
-    cannot.
+def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) -> _Shape:
+    """Return a ``shape`` of a file with its class ``id_`` if it can be drawn on a map of (width, height);
+    LabellingError says ``where`` and why it cannot.
     """
     kind = shape.get("shape_type") or "polygon"
     points = shape.get("points") or []
@@ -233,12 +233,12 @@ def checked(shape: dict[str, Any], id_: int, size: tuple[int, int], where: str) 
             f"{where}: a circle of radius {radius:,.0f} is larger than any image; at most {_RADIUS:,} is"
             " supported"
         )
-    return Shape(kind, corners, id_, _nanoseconds(kind, corners, size), shape.get("mask"), where)
+    return _Shape(kind, corners, id_, _nanoseconds(kind, corners, size), shape.get("mask"), where)
 
 
-def painted(shapes: list[Shape], size: tuple[int, int], nothing: int) -> np.ndarray:
-    """Return the (H, W) ids of shapes drawn over each other on a map of ``nothing``; uint8 if all ids fit,
-    else uint16. LabellingError names an invalid shape.
+def painted(shapes: list[_Shape], size: tuple[int, int], nothing: int) -> np.ndarray:
+    """Return the (H, W) ids of ``shapes`` drawn over each other on a map of ``nothing``; uint8 if all ids
+    fit, else uint16. LabellingError names an invalid shape.
     """
     wide = max((nothing, *(shape.id for shape in shapes))) > 255
     canvas = Image.new("I" if wide else "L", size, nothing)
@@ -250,7 +250,7 @@ def painted(shapes: list[Shape], size: tuple[int, int], nothing: int) -> np.ndar
     return ids.astype(np.uint16 if wide and ids.max() > 255 else np.uint8, copy=False)
 
 
-def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
+def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: _Shape) -> None:
     """Paint one shape in its id."""
     corners = shape.corners
     ink = shape.id
@@ -268,7 +268,7 @@ def _draw(canvas: Image.Image, pen: ImageDraw.ImageDraw, shape: Shape) -> None:
         pen.polygon(corners, fill=ink, outline=ink)
 
 
-def _paste(canvas: Image.Image, shape: Shape) -> None:
+def _paste(canvas: Image.Image, shape: _Shape) -> None:
     """Paint a mask, a PNG in base64 with its first pixel in the corner of its box."""
     xs, ys = zip(*shape.corners, strict=True)
     # a mask that was dragged has a box of fractions, which LabelMe truncates

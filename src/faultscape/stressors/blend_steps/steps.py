@@ -305,7 +305,7 @@ def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, fl
 
 
 def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Return (3,) float64: the noise's standard deviation in each channel of (h, w, 3) whole numbers, where
+    """Return (3,) float64: the noise's standard deviation in each channel of ``colour`` (h, w, 3), where
     ``inside`` (h, w) is true; 0 if there are too few pixels.
 
     >>> noise_levels(np.zeros((20, 20, 3), np.int32), np.ones((20, 20), bool)).tolist()
