@@ -30,7 +30,7 @@ HEADINGS = {
     "selection.csv, selection.json": "tables/selections.py",
     "answers": "answers/schema.py",
     "measures/statistics": "tables/measures.py",
-    "measures/per_image.parquet": "tables/per_image.py",
+    "measures/per_image.parquet": "tables/measures.py",
     "reliability/counts": "tables/pixel_counts.py",
     "sets.json": "tables/stress_sets.py",
     "timings.parquet, failures.csv, log.jsonl": "tables/logs.py",
