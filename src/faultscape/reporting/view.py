@@ -53,7 +53,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A model's marks, one a column, behind some ``words``; ``note`` is next to its name, and ``kind`` are
     CSS classes: main, first, sure, chance.
     """
@@ -71,7 +71,7 @@ class Table:
     """Rows of marks below their columns; ``heads`` are those of the model and of the words."""
 
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     heads: tuple[str, ...] = ("model",)
 
     def only(self, kind: str) -> Table:
@@ -154,7 +154,7 @@ class Axis:
 
 
 def table_of(
-    rows: Sequence[Row],
+    rows: Sequence[TableRow],
     titles: Sequence[str],
     *,
     better: str = "",

@@ -14,7 +14,7 @@ from faultscape.reporting.reliability.document import Card, CardFinder
 from faultscape.reporting.reliability.questions import CardIndex
 from faultscape.reporting.reliability.views import scorer_title
 from faultscape.reporting.reliability.words import claims_text
-from faultscape.reporting.view import Column, Mark, Row, Table, axis_of
+from faultscape.reporting.view import Column, Mark, Table, TableRow, axis_of
 
 _SURE = 0.05
 _PRESET_TITLES = {
@@ -73,7 +73,7 @@ def guards(card: Card, index: CardIndex) -> dict[str, Any]:
     scorer and set; and the cheat's numbers on each set.
     """
     pasted = [
-        Row(
+        TableRow(
             row["model"],
             (Mark(row["auroc"], row.get("low"), row.get("high")),),
             index.models.index(row["model"]),

@@ -24,7 +24,7 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
-from faultscape.reporting.view import Row, listed
+from faultscape.reporting.view import TableRow, listed
 
 Gap = tuple[float, float | None, float | None]
 _FEW = 4  # most models that a sentence names
@@ -398,7 +398,7 @@ def above_chance(index: CardIndex, condition: str, share: float | None) -> list[
     return [name for name, low in lows.items() if low is not None and low > share]
 
 
-def others_above(rows: Sequence[Row], metrics: Sequence[str], share: float | None) -> list[str]:
+def others_above(rows: Sequence[TableRow], metrics: Sequence[str], share: float | None) -> list[str]:
     """Return "model (scorer)" for the rows other than models' own whose AP is conclusively above the share of
     anomalous pixels.
     """

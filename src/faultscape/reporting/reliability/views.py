@@ -46,8 +46,8 @@ from faultscape.reporting.view import (
     Line,
     Mark,
     Point,
-    Row,
     Table,
+    TableRow,
     axes_of,
     axis,
     axis_of,
@@ -98,7 +98,9 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
             mark(column.cell(model, scorer), of.get(model, ""), column.share(model, scorer))
             for column, of in zip(view.columns, standings, strict=True)
         ]
-        rows.append(Row(model, tuple(marks), index.models.index(model) if model in index.models else None))
+        rows.append(
+            TableRow(model, tuple(marks), index.models.index(model) if model in index.models else None)
+        )
     columns = [
         Column(c.title, axis_of([row.marks[k] for row in rows]), c.better, TITLES[c.metric].says)
         for k, c in enumerate(view.columns)
@@ -280,7 +282,7 @@ def _score_table(
             kinds = ["main"] if scorer == index.scorer(name) else []
             kinds += [] if name == before else ["first"]
             before = name
-            rows.append(Row(name, tuple(marks), place, note, " ".join(kinds), (scorer,)))
+            rows.append(TableRow(name, tuple(marks), place, note, " ".join(kinds), (scorer,)))
     there = [k for k in range(len(metrics)) if any(row.marks[k].value is not None for row in rows)]
     rows = [replace(row, marks=tuple(row.marks[k] for k in there)) for row in rows]
     columns = []
@@ -292,7 +294,7 @@ def _score_table(
     return Table(tuple(columns), tuple(rows), ("model, scorer",)), [metrics[k] for k in there]
 
 
-def _shares_of(rows: Sequence[Row]) -> str:
+def _shares_of(rows: Sequence[TableRow]) -> str:
     """Return what the stars of some rows say, '' where there are none."""
     return shares_text((row.model, m.share) for row in rows for m in row.marks if m.share)
 
@@ -359,7 +361,7 @@ def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
     clean = next(iter(conditions_of(card, "clean")), "")
     holdout = first_holdout(card)
     rows = [
-        Row(m, (mark(cell),), k)
+        TableRow(m, (mark(cell),), k)
         for k, m in enumerate(index.models)
         if (cell := index.cell(m, clean, "ece", holdout=holdout))
     ]
@@ -409,7 +411,7 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
             )
             for condition, metric, of in asked
         )
-        rows.append(Row(name, marks, index.models.index(name)))
+        rows.append(TableRow(name, marks, index.models.index(name)))
     names = ("consistency", f"mIoU corrupted{pixels}")
     whole = [row for row in rows if not (row.marks[0].share or row.marks[1].share)]
     dots = [dot(row.model, row.marks[0], row.marks[1], names, row.place) for row in whole]
@@ -435,7 +437,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
             continue
         leader = standing.leader
         rows = [
-            Row(
+            TableRow(
                 other,
                 (Mark(*standing.gaps[one, other]),),
                 index.models.index(other),
@@ -484,7 +486,7 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
     for row in found:
         marks = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")]
         words = (row["device"], f"{row['frames']:,}", row["batch"])
-        rows.append(Row(row["model"], tuple(marks), index.models.index(row["model"]), words=words))
+        rows.append(TableRow(row["model"], tuple(marks), index.models.index(row["model"]), words=words))
     titles = ("forward, ms", "with score, ms", "whole, ms")
     table = table_of(rows, titles, better="low", heads=("model", "device", "images", "batch"))
     columns = tuple(replace(column, digits=1) for column in table.columns)
