@@ -12,9 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import cyclopts
 import hypothesis
 import pytest
 
@@ -103,31 +101,6 @@ def _one_core() -> Iterator[None]:
         patch.setattr(engine, "cores", lambda: 1)
         # no test takes the power away; those that ask whether it is called put their own in
         patch.setattr(os, "fsync", lambda _: None)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _signatures_read_once() -> Iterator[None]:
-    """A process reads one line, tests read thousands: most of the time of a line that is refused is that
-    in which cyclopts reads the signature of its verb, which is the same each time.
-    """
-    assemble = cyclopts.App.assemble_argument_collection
-    kept: dict[tuple[object, bool], cyclopts.ArgumentCollection] = {}
-
-    def once(
-        app: cyclopts.App, *, default_parameter: Any = None, parse_docstring: bool = False
-    ) -> cyclopts.ArgumentCollection:
-        asked = (app.default_command, parse_docstring)
-        if asked not in kept:
-            kept[asked] = assemble(app, default_parameter=default_parameter, parse_docstring=parse_docstring)
-        for argument in kept[asked]:  # what the line before this one left in it
-            argument.tokens = []
-            argument.value = cyclopts.UNSET
-            argument._marked_converted = argument._mark_converted_override = False
-        return kept[asked]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cyclopts.App, "assemble_argument_collection", once)
         yield
 
 
