@@ -293,6 +293,16 @@ def test_the_line_that_groups_images_is_advised_where_it_leaves_an_interval() ->
     assert not any("collect STUDY" in line for line in old.lines)
 
 
+@pytest.mark.parametrize(
+    ("low", "words"), [(-0.0004, "more than 1 point better"), (-0.026, "more than 3 points better")]
+)
+def test_what_stopping_may_cost_is_never_rounded_to_nothing(low: float, words: str) -> None:
+    found = ranked("fcn psp", *OPEN, of="future")
+    gaps = [replace(gap, interval=[low, 0.4]) if gap.model == "fcn" else gap for gap in found.gaps]
+    said = of(standings={"order": drawn(ranked("fcn psp", *OPEN), replace(found, gaps=gaps))})
+    assert f"no other model is {words} (95 %)." in said.lines[1]
+
+
 def test_a_model_that_is_right_everywhere_fails_nowhere() -> None:
     right = replace(drawn(ranked("fcn", *CLEAR), SURE), failing=replace(FAILS, score=0.997))
     assert not any("fails" in line for line in of(standings={"order": right}).lines)

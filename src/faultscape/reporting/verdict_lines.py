@@ -205,7 +205,11 @@ def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: st
     lost = max(-100 * gap.interval[0] for gap in said.gaps if gap.model == lead.model)
     if not open_ or not lost > 0:
         return f"{ahead}."
-    return f"{ahead}; no other model is more than {_rounded(lost, digits)} points better (95 %)."
+    # a bound that rounds to nothing would claim that nothing can be lost
+    most = _rounded(max(lost, 10.0**-digits), digits)
+    return (
+        f"{ahead}; no other model is more than {most} {'point' if most == '1' else 'points'} better (95 %)."
+    )
 
 
 def _not_settled(

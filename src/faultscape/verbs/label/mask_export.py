@@ -62,7 +62,6 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> Exported:
         work.images(todo, tick)
     waiting = {image.id for image in todo}
     labelled = [image for image in chosen if image.id not in waiting]
-    withdrawn = sum(work.withdraw(image) for image in labelled)
     beside = sum(places_of(form, folder, image.id)[0].exists() for image in labelled)
     # written each time: it is nobody's work
     put(folder / TO_LABEL, work.listed(todo).encode())
@@ -70,9 +69,7 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> Exported:
     differing = work.differing(todo) if options.outlines else None
     enough = first_alone(study.selection(options.selection).now.draws)
     alone = enough if enough > written.labelled else 0
-    return replace(
-        written, differing=differing, listed=listed, first_alone=alone, withdrawn=withdrawn, beside=beside
-    )
+    return replace(written, differing=differing, listed=listed, first_alone=alone, beside=beside)
 
 
 def steps_of(form: Format, prefill: str | None) -> str:
@@ -151,23 +148,6 @@ class Export:
                 f"{error}; if images were moved, run {found_again}, then repeat this command"
             ) from None
         put(where, png.encode_pixels(rgb))
-
-    def withdraw(self, image: Image) -> bool:
-        """Remove the copy of an image that was labelled elsewhere since an earlier export, so that nobody
-        labels it again; whether there was one. A file that is not such a copy, or has a label beside it, is
-        the work of a person.
-        """
-        where, target = places_of(self.form, self.folder, image.id)
-        if self.form.kind == "bundle" or target.exists() or not where.exists():
-            return False
-        try:
-            copy = png.encode_pixels(read_photo(image)[0])
-        except ImageError:
-            return False
-        ours = where.read_bytes() == copy
-        if ours:
-            where.unlink()
-        return ours
 
     def label(self, image: Image, form: Format) -> None:
         """Write one label, unless it exists."""

@@ -77,8 +77,7 @@ class Exported:
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
     listed: str = ""  # the list of the images, in the order of the selection
     first_alone: int = 0  # how many of the first draws can be ranked alone if they are labelled in order
-    withdrawn: int = 0  # copies of images removed, because labels of them have come from elsewhere
-    beside: int = 0  # images in the folder that have a label there and in the study
+    beside: int = 0  # images that lie in the folder and have a label in the study
 
     def __repr__(self) -> str:
         if not self.images:
@@ -97,11 +96,8 @@ class Exported:
             order = f"; label in this order: {first}" if self.first_alone else ""
             lines += wrapped(f"{self.listed} lists them{order}")
         if self.beside:
-            have = "image in it has", "images in it have"
-            lines += wrapped(f"{counted(self.beside, *have)} a label already: leave them as they are")
-        if self.withdrawn:
-            were = "image that has a label now was", "images that have labels now were"
-            lines += wrapped(f"{counted(self.withdrawn, *were)} removed from {self.folder}")
+            have = "other image in that folder has", "other images in that folder have"
+            lines += wrapped(f"{counted(self.beside, *have)} a label already and need no new one")
         return "\n".join([*lines, *next_lines(self.says, self.then)])
 
 
