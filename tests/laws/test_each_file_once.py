@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -106,6 +107,50 @@ def test_a_study_that_was_measured_shows_what_was_made(study: Path) -> None:
     before = given.document(given.root / "measures" / "measure.json")
     fs.measure(given, seed=3, resamples=0, worst=0, engine="local")
     assert given.document(given.root / "measures" / "measure.json") != before
+
+
+PAGES = {  # {page of `label serve`: files that it opens again once all have changed}
+    "/api/items?number=1": ("study.toml", "corpus.parquet", "selection.json"),
+    "/checks": ("study.toml", "truth/labels/manifest.json", "truth/labels-eve/manifest.json"),
+    "/check/0?truth=labels": ("study.toml", "truth/labels/manifest.json"),
+    "/mask/0/fill?truth=labels": ("study.toml", "truth/labels/manifest.json"),
+    "/tags/0?model=okapinet": ("study.toml", "truth/labels/manifest.json"),
+    "/model/0/fill?model=okapinet": ("study.toml", "predictions/okapinet/manifest.json"),
+    "/results": ("study.toml", "corpus.parquet", "selection.json"),
+    "/masks": ("study.toml",),
+    "/people": (),
+}
+
+
+def test_a_page_of_label_serve_opens_each_file_at_most_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a study that others wrote to meanwhile: a page shows it as it is now, and at one moment."""
+    pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+    import made_entrance
+    from faultscape.study.answers.annotators import ORGANISER
+    from faultscape.verbs.serve import campaign
+
+    monkeypatch.setattr(campaign, "_LOOKED", 0.0)
+    root = made_entrance.study(tmp_path)
+    with made_entrance.entrance(root) as entrance:
+        olga = entrance.invited("olga", ORGANISER)
+        picture = olga.items(1)[0]["left"]["fill"]
+        for page, files in {**PAGES, picture: ("study.toml",)}.items():
+            for file in root.rglob("*"):
+                if ONCE.fullmatch(file.relative_to(root).as_posix()):
+                    os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
+            with opened(root) as found:
+                assert olga.get(page).status_code == 200
+            often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
+            assert set(often) >= set(files), page
+            assert set(often.values()) <= {1}, (page, often)
+            with opened(root) as found:
+                assert olga.get(page).status_code == 200
+            assert bool(files) or not found, page
+        with opened(root) as found:
+            assert olga.get("/work").status_code == 200
+        assert not any(ONCE.fullmatch(file) for file in found)
 
 
 def test_stress_opens_each_file_once(study: Path) -> None:
