@@ -12,7 +12,9 @@ import pytest
 
 import faultscape as fs
 import made
+import made_answers
 from faultscape.reading import pool
+from faultscape.study.answers.labels import Answers
 from faultscape.verbs.select import duels
 from opened_files import opened, unheard
 
@@ -86,6 +88,16 @@ def test_label_import_opens_each_file_once(study: Path, tmp_path: Path) -> None:
     with opened(study) as found:
         again = fs.label.import_(study, tmp_path / "masks", truth="others")
     assert repr(again).startswith("truth others: 6 unchanged")  # so nothing is written in between
+    assert set(_often(found).values()) == {1}
+
+
+def test_rank_opens_each_file_of_classifiers_once_whose_answers_have_names_of_classes(tmp_path: Path) -> None:
+    root = Path(made_answers.study(tmp_path / "made", images=60).study)
+    fs.select(root, top=8, engine="local")
+    asked = fs.Study(root).selection().now.pairs
+    Answers(root).answer([(pair.image, pair.label_a, "ann", "yes") for pair in asked], "test")
+    with opened(root) as found:
+        fs.rank(root, resamples=20, engine="local")
     assert set(_often(found).values()) == {1}
 
 
