@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 Ends = tuple[float, float]
@@ -83,6 +84,11 @@ class Table:
     name: str = ""
     title: str = ""
     says: str = ""
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of its columns, with the number of those that stand side by side."""
+        return [(name, len(list(of))) for name, of in groupby(column.group for column in self.columns)]
 
     def only(self, kind: str) -> Table:
         """The table of the rows of a kind, with the axes of all."""
