@@ -14,7 +14,7 @@ from faultscape.reporting.competition import class_cards, other_questions, outco
 from faultscape.reporting.competition.standing_tables import (
     accuracy_matrix,
     best_at_once,
-    ranking_rows,
+    rank_table,
     verdict,
 )
 from faultscape.reporting.view import Line, Point
@@ -170,11 +170,9 @@ def test_a_handful_of_labels_names_no_leader():
 
 def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():
     old = replace(ranking("abc"), simultaneous_rank_interval={}, best_set=[])
-    assert ranking_rows("perron", old, MODELS)["at_once"] is False
-    assert ranking_rows("perron", ranking("abc", APART), MODELS)["at_once"] is True
-    assert (
-        ranking_rows("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS)["at_once"] is False
-    )
+    assert rank_table("perron", old, MODELS).at_once is False
+    assert rank_table("perron", ranking("abc", APART), MODELS).at_once is True
+    assert rank_table("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS).at_once is False
     assert verdict(standings({"perron": old}))[0] == "a leads"
 
 

@@ -16,11 +16,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import charts, speed_charts
+from faultscape.reporting import speed_charts
 from faultscape.reporting.competition import other_questions, outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
@@ -31,7 +30,7 @@ from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, Line, Point, axis, number, percent, plain
+from faultscape.reporting.view import Axis, Line, Point, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -128,8 +127,7 @@ def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
         best_first = facts.standings.rankings[ranking].order if ranking else []
         facts = replace(facts, sections=facts.sections.ordered(best_first))
     file, more = _kind_of(facts)
-    filters = {"number": number, "percent": percent, "plain": plain}
-    return template(file, **filters).render(f=facts, **_context(facts), **more)
+    return template(file).render(f=facts, **_context(facts), **more)
 
 
 def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
@@ -148,14 +146,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     standings = facts.standings
     models = facts.slots.models
     bands = facts.bands
-    tables = (
-        [
-            standing_tables.ranking_rows(n, r, models, standings.definitions)
-            for n, r in standings.rankings.items()
-        ]
-        if standings
-        else []
-    )
+    tables = standing_tables.rank_tables(standings) if standings else []
     own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     name = standing_tables.recommended(standings) if standings else ""
@@ -164,8 +155,6 @@ def _context(facts: Facts) -> dict[str, Any]:
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
-        "draw": charts,
-        "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
         "first_images": _first_images(facts, said, name),
@@ -174,12 +163,12 @@ def _context(facts: Facts) -> dict[str, Any]:
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
         "speeds": speed_charts.speed_charts(facts.times, standings),
-        "described": any(table["descriptive"] for table in tables),
-        "usable": [table for table in tables if not table["unusable"]],
-        "recommended_ranking": next((table for table in tables if table["name"] == name), None),
+        "described": any(table.descriptive for table in tables),
+        "usable": [table for table in tables if not table.unusable],
+        "recommended_ranking": next((table for table in tables if table.name == name), None),
         "score_is": _score_is(standings, name) if standings else "",
-        "exact": next((table["exact"] for table in tables if table["name"] == name), False),
-        "more_rankings": [table for table in tables if table["name"] != name],
+        "exact": any(table.exact for table in tables if table.name == name),
+        "more_rankings": [table for table in tables if table.name != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
         "titles": {words["name"]: words["title"] for words in words_of_rankings},
