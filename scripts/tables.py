@@ -54,12 +54,11 @@ LISTS: Mapping[str, Mapping[str, list[str]]] = {
 
 def metric_rows() -> Rows:
     """What measure computes, group by group."""
-    rows = [("metric", "what it is", "good is", "of several images", "definition by default", "source")]
+    rows = [("metric", "what it is", "good is", "of several images", "source")]
     for metric in sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place)):
         good = {"high": "large", "low": "small"}[metric.better]
-        definition = metric.text(Definitions())
         name = f"`{metric.name}`" + (" with `--metric`" if metric.on_request else "")
-        rows.append((name, metric.called, good, JOINS[metric.join], definition, metric.source))
+        rows.append((name, metric.called, good, JOINS[metric.join], metric.source))
     return rows
 
 
