@@ -126,11 +126,11 @@ def test_several_data_sets_stand_in_one_table() -> None:
     page = shown(what)
     assert "4 models on 2 data sets" in page.text
     table, *_ = tables(what["datasets"])
-    assert [row["set"] for row in table["rows"]] == ["town"] * 3 + [HOSTILE] * 4
+    assert [row.words[0] for row in table.rows] == ["town"] * 3 + [HOSTILE] * 4
     for name in what["datasets"]:
-        rows = [row for row in table["rows"] if row["set"] == name]
-        assert {row["model"] for row in rows} == set(what["datasets"][name]["models"])
-        errors = [row["cells"][0].value for row in rows]
+        rows = [row for row in table.rows if row.words[0] == name]
+        assert {row.model for row in rows} == set(what["datasets"][name]["models"])
+        errors = [row.marks[0].value for row in rows]
         assert errors == sorted(errors)  # the best model first
 
 
@@ -179,12 +179,12 @@ def test_a_class_called_like_a_gap_in_a_sentence_is_harmless() -> None:
 def test_errors_are_zero_at_best_and_intervals_turn_with_them() -> None:
     what = document()
     table, *_ = tables({"": what})
-    at = [c.metric for c in table["columns"]].index("miou")
+    at = [c.metric for c in table.columns].index("miou")
     x = what["models"]["unet"]["miou"]
-    cell = table["rows"][0]["cells"][at]
+    cell = table.rows[0].marks[at]
     assert cell.value == 1 - x["value"]
     assert (cell.low, cell.high) == (1 - x["high"], 1 - x["low"])
-    rom = table["rows"][0]["cells"][[c.metric for c in table["columns"]].index("rom")]
+    rom = table.rows[0].marks[[c.metric for c in table.columns].index("rom")]
     assert rom.value == what["models"]["unet"]["rom"]["value"]
     assert rom.undefined == 3
 
@@ -364,8 +364,8 @@ def test_who_is_beaten_is_said_of_pairs_with_intervals() -> None:
 def test_main_scores_and_rest_hold_every_metric_once() -> None:
     every = tuple(TITLES)
     what = {"": document(metrics=every)}
-    split = [[c.metric for c in t["columns"]] for t in tables(what)]
-    assert [t["kind"] for t in tables(what)] == ["maps", "scores", "rest"]
+    split = [[c.metric for c in t.columns] for t in tables(what)]
+    assert [t.name for t in tables(what)] == ["maps", "scores", "rest"]
     assert sorted(m for part in split for m in part) == sorted(every)
     assert {"miou", "rom", "rum", "pq", "boundary_f", "gce"} <= set(split[0])
     odd = document(metrics=("miou", "a metric of tomorrow"))
@@ -379,7 +379,7 @@ def test_saturation_is_said_and_brings_ror_and_rur_to_the_table() -> None:
         of["rom"]["value"], of["rum"]["value"] = 0.97, 0.99
     text = shown(what).text
     assert "above 0.9 for every model" in text
-    assert {"ror", "rur"} <= {c.metric for c in tables({"": what})[0]["columns"]}
+    assert {"ror", "rur"} <= {c.metric for c in tables({"": what})[0].columns}
 
 
 def test_sorting_needs_no_script_to_read_and_has_values_to_sort_by() -> None:

@@ -125,15 +125,11 @@ def card_rows(card: Card) -> dict[str, list[CardNumber]]:
     try:
         view = next((view for view in views_of(card) if view.name == "models"), None)
         for row in view.rows if view else ():
-            for column in view.columns if view else ():
-                cell = column.cell(*row)
-                if cell is not None and (value := cell.get("value")) is not None:
-                    share = column.share(*row)
-                    part = f" ({share[0]} of {share[1]} sets)" if share else ""
-                    number = CardNumber(
-                        f"{column.title}{part}", float(value), cell.get("low"), cell.get("high")
-                    )
-                    out.setdefault(row[0], []).append(number)
+            for column, m in zip(view.columns if view else (), row.marks, strict=True):
+                if m.value is not None:
+                    part = f" ({m.share[0]} of {m.share[1]} sets)" if m.share else ""
+                    number = CardNumber(f"{column.title}{part}", float(m.value), m.low, m.high)
+                    out.setdefault(row.model, []).append(number)
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
     return out
