@@ -17,7 +17,7 @@ from faultscape.reporting.competition.standing_tables import (
     rank_table,
     verdict,
 )
-from faultscape.reporting.view import Line, Point
+from faultscape.reporting.view import HeatCell, Line, Point
 from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
@@ -177,8 +177,8 @@ def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():
 
 
 def test_the_brightness_of_equal_accuracies_is_defined():
-    assert accuracy_matrix([[None, 0.5], [0.5, None]])[0][1][0] == 0.5
-    assert accuracy_matrix([[float("nan")]]) == [[(None, "")]]
+    assert accuracy_matrix([[None, 0.5], [0.5, None]])[0][1].value == 0.5
+    assert accuracy_matrix([[float("nan")]]) == [[HeatCell(None)]]
 
 
 def pair(a: str, b: str, image: str, k: int) -> PairSlot:

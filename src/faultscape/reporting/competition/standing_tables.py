@@ -25,7 +25,7 @@ from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, SAME_GROUPS
 from faultscape.reporting.charts import heat
-from faultscape.reporting.view import Column, Mark, Table, TableRow, axis_of, listed
+from faultscape.reporting.view import Column, HeatCell, Mark, Table, TableRow, axis_of, listed
 from faultscape.standings import (
     FEW,
     ModelRanking,
@@ -353,26 +353,26 @@ def rank_table(
     )
 
 
-def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
-    """Return a matrix of ratios as cells (value, side, strength), with 1 in the middle of a diverging
-    scale.
-    """
+def ratio_matrix(matrix: Any) -> list[list[HeatCell]]:
+    """Return the cells of a matrix of ratios, with 1 in the middle of a diverging scale."""
     logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
-    rows = [[(known(x), *heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
-    return {"name": name, "rows": rows}
+    return [[heat(known(x), max(logs, default=0.0)) for x in row] for row in matrix]
 
 
-def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
-    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest
-    (Wang et al. 2020, Fig. 3).
+def accuracy_matrix(matrix: Any) -> list[list[HeatCell]]:
+    """Return the cells of a matrix of accuracies, from dark where lowest to bright where highest (Wang et al.
+    2020, Fig. 3).
 
     >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
-    (0.9, 'background:#fae296;color:#101418')
+    HeatCell(value=0.9, kind='', style='background:#fae296;color:#101418')
     """
     values = [x for row in matrix for x in row if known(x) is not None]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     span = high - low or 1.0
-    return [[(known(x), "" if known(x) is None else _shade((x - low) / span)) for x in row] for row in matrix]
+    return [
+        [HeatCell(known(x), style="" if known(x) is None else _shade((x - low) / span)) for x in row]
+        for row in matrix
+    ]
 
 
 def _shade(share: float) -> str:
