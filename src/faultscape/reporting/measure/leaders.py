@@ -138,19 +138,6 @@ def _sure(low: float | None, high: float | None) -> bool:
 THREE = ("miou", "rom", "rum")
 
 
-def pareto(document: Mapping[str, Any]) -> list[str]:
-    """Return the models that no other beats, in the document's order.
-
-    >>> of = lambda miou, rom, rum: {
-    ...     m: {"value": v, "better": b}
-    ...     for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))
-    ... }
-    >>> pareto({"models": {"a": of(0.8, 0.1, 0.2), "b": of(0.7, 0.1, 0.3), "c": of(0.6, 0.05, 0.4)}})
-    ['a', 'c']
-    """
-    return [name for name, by in beaten(document).items() if not by]
-
-
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return {NAME: the models that beat it, the lowest IoU error first} for the models that have all three.
 

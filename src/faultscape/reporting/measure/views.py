@@ -15,7 +15,7 @@ from typing import Any
 from faultscape.reporting.measure import leaders
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
-from faultscape.reporting.view import Line, Point, axes_of, axis, axis_of, dot
+from faultscape.reporting.view import Line, Point, TableRow, axes_of, axis, dot, table_of
 
 PER_CLASS = ("miou", "rom", "rum")
 MANY_CLASSES = 24  # with more, the rest is collapsed and no confusion matrix is drawn
@@ -36,29 +36,20 @@ def dots(one: Document) -> list[Line]:
 
 
 def front(one: Document) -> dict[str, Any]:
-    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with one axis per column;
-    without ``intervals`` no model is called beaten.
+    """Return the table of IoU error, ROM and RUM together, unbeaten models first, whose words are the models
+    that beat one; without ``intervals`` no model is called beaten.
     """
     rows = []
     compared = leaders.compared(one)
     for model, others in leaders.beaten(one).items():
-        by = [other for other in others if (other, model) in compared]
-        cells = [cell(one["models"][model][m]) for m in leaders.THREE]
-        rows.append(
-            {
-                "model": model,
-                "cells": cells,
-                "by": by,
-                "unsure": bool(by) and not any(leaders.surely(one, b, model) for b in by),
-            }
-        )
-    rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
-    columns = [[row["cells"][k] for row in rows] for k in range(3)]
-    axes = [axis_of(column) for column in columns]
+        by = tuple(other for other in others if (other, model) in compared)
+        marks = tuple(cell(one["models"][model][m]) for m in leaders.THREE)
+        unsure = by and not any(leaders.surely(one, other, model) for other in by)
+        rows.append(TableRow(model, marks, note="not conclusively" if unsure else "", words=by))
+    rows.sort(key=lambda row: (bool(row.words), row.marks[0].value))
     return {
-        "rows": rows,
-        "axes": axes,
-        "unbeaten": [row["model"] for row in rows if not row["by"]],
+        "table": table_of(rows, ("IoU error", "ROM", "RUM"), zero=False),
+        "unbeaten": [row.model for row in rows if not row.words],
         "intervals": bool(compared),
     }
 
