@@ -62,7 +62,6 @@ class Facts:
     slots: Slots
     classes: Classes
     pool: int
-    state: str
     standings: Standings | None
     truth: str
     labelled: list[str]
