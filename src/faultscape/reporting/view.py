@@ -96,6 +96,15 @@ class Table:
 
 
 @dataclass(frozen=True)
+class HeatCell:
+    """A number of a matrix, the CSS class of its colour, and how strong or which that is, as CSS."""
+
+    value: float | None
+    kind: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True)
 class Box:
     """A box plot: number of values, minimum, first quartile, median, third quartile, maximum."""
 

@@ -16,11 +16,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import charts, speed_charts
+from faultscape.reporting import speed_charts
 from faultscape.reporting.competition import other_questions, outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
@@ -31,7 +30,7 @@ from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, Line, Point, axis, number, percent, plain
+from faultscape.reporting.view import Axis, HeatCell, Line, Point, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -39,7 +38,6 @@ from faultscape.study.tables.timings import FrameTimes
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # rows of the table of cases; a click opens the rest
-_CROWD = 12  # number of models from which a matrix uses a smaller font
 _FEW = {"duels": 1, "draws": 1, "said": 4}  # visible images of a group; a click opens the rest
 _ENDS = {
     "II": "Images that tell two models apart",
@@ -128,8 +126,7 @@ def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
         best_first = facts.standings.rankings[ranking].order if ranking else []
         facts = replace(facts, sections=facts.sections.ordered(best_first))
     file, more = _kind_of(facts)
-    filters = {"number": number, "percent": percent, "plain": plain}
-    return template(file, **filters).render(f=facts, **_context(facts), **more)
+    return template(file).render(f=facts, **_context(facts), **more)
 
 
 def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
@@ -148,14 +145,7 @@ def _context(facts: Facts) -> dict[str, Any]:
     standings = facts.standings
     models = facts.slots.models
     bands = facts.bands
-    tables = (
-        [
-            standing_tables.ranking_rows(n, r, models, standings.definitions)
-            for n, r in standings.rankings.items()
-        ]
-        if standings
-        else []
-    )
+    tables = standing_tables.rank_tables(standings) if standings else []
     own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
     words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     name = standing_tables.recommended(standings) if standings else ""
@@ -164,8 +154,6 @@ def _context(facts: Facts) -> dict[str, Any]:
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
-        "draw": charts,
-        "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
         "first_images": _first_images(facts, said, name),
@@ -174,12 +162,12 @@ def _context(facts: Facts) -> dict[str, Any]:
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
         "speeds": speed_charts.speed_charts(facts.times, standings),
-        "described": any(table["descriptive"] for table in tables),
-        "usable": [table for table in tables if not table["unusable"]],
-        "recommended_ranking": next((table for table in tables if table["name"] == name), None),
+        "described": any(table.descriptive for table in tables),
+        "usable": [table for table in tables if not table.unusable],
+        "recommended_ranking": next((table for table in tables if table.name == name), None),
         "score_is": _score_is(standings, name) if standings else "",
-        "exact": next((table["exact"] for table in tables if table["name"] == name), False),
-        "more_rankings": [table for table in tables if table["name"] != name],
+        "exact": any(table.exact for table in tables if table.name == name),
+        "more_rankings": [table for table in tables if table.name != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
         "titles": {words["name"]: words["title"] for words in words_of_rankings},
@@ -200,7 +188,6 @@ def _context(facts: Facts) -> dict[str, Any]:
         "warned": warned,
         "parents": standing_tables.parents(standings) if standings else [],
         "model_place": {m: k for k, m in enumerate(models)},
-        "crowd": len(models) >= _CROWD,
         "kinds_axis": (
             axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
             if facts.kinds
@@ -270,15 +257,13 @@ def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
     return {"fails_words": "wrong answers", "loss_words": "1 for a wrong answer"}
 
 
-def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
-    """Return (agreement, strength of its colour) of every pair of models; the colour scale spans the existing
-    values.
-    """
+def _agreement_cells(found: Agreement) -> list[list[HeatCell]]:
+    """Return the agreement of every pair of models; the colour scale spans the existing values."""
     known = found.mean[~np.isnan(found.mean)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
     return [
-        list(zip(row, depths, strict=True))
+        [HeatCell(value, "up", f"--t:{strength}") for value, strength in zip(row, depths, strict=True)]
         for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)
     ]
 
@@ -295,11 +280,10 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     boxes = outcomes.chosen_boxes(models, facts.slots.duels, facts.labelled, facts.values)
     ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
     metric = facts.slots.definition["concordance"]
+    ends_of_duels = outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better)
     return _bands(facts, facts.bands) | {
         "matrices": (
-            {n: standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()}
-            if standings
-            else {}
+            {n: standing_tables.ratio_matrix(m) for n, m in standings.matrices.items()} if standings else {}
         ),
         "card_groups": card_groups(facts.cards, thirds=facts.bands_of_values),
         "card_place": {card.image: k for k, card in enumerate(facts.cards)},
@@ -308,7 +292,8 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
         "box_axis": axis([*ends, 0.0] if ends else [0.0, 1.0]),
-        "cases": outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better),
+        "cases": ends_of_duels,
+        "sums": outcomes.sums(ends_of_duels),
         "transfer": outcomes.transfer(models, facts.slots.duels, facts.labelled, facts.values, fail),
         "sizes": size_labels(),
         "constraint_names": CONSTRAINTS,
@@ -331,20 +316,16 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         name = f"{pair.model_a}, {pair.model_b}"
         says = f"{name}: better one {number(pair.better, 2)}, gap {number(pair.gap, 2)}, {pair.total} images"
         points.append(Line(name, (Point(pair.gap, pair.better, says=says),), kind="cloud"))
-    sums = [
-        sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")
-    ]
     return _class_rows(facts.cards) | {
         "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
         "dominance": (
-            standing_tables.ratio_matrix("dominance", matrices["dominance"])
-            if "dominance" in matrices
-            else None
+            standing_tables.ratio_matrix(matrices["dominance"]) if "dominance" in matrices else None
         ),
         "contradictions": standing_tables.contradictions(standings) if standings else [],
         "ends": ends,
         "ends_shown": _PAIRS_SHOWN,
-        "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
+        "sums": outcomes.sums(decided),
+        "decided": sum(pair.total for pair in decided),
         "points": points,
         "observed": outcomes.observed(ends),
         "pairs": True,
@@ -410,9 +391,7 @@ def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
         "fail": bands[0],
         "band_names": _band_names(bands),
         "band_inks": [f"b{round(4 * k / len(bands))}" for k in range(len(bands) + 1)],
-        "band_rows": [
-            (m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)
-        ],
+        "band_rows": list(zip(facts.slots.models, counts.tolist(), strict=True)),
         "band_total": counts.sum(0).tolist(),
         "band_line": _line_of_bands(facts, outcomes.telling_bands(facts.values, bands)),
         "usual_bands": _line_of_bands(facts, outcomes.BANDS if facts.bands_of_values else ()),

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting import anomaly_frames, charts
+from faultscape.reporting import anomaly_frames
 from faultscape.reporting.anomaly_frames import FrameCard
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure.document import Document, SetDocument
@@ -70,9 +69,7 @@ class Facts:
 
 def page(document: Document, facts: Facts) -> str:
     """Return the page as HTML."""
-    return template("measure/measures.html.jinja", number=number, flat=flat).render(
-        **_context(document, facts)
-    )
+    return template("measure/measures.html.jinja").render(**_context(document, facts))
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -81,8 +78,6 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     sets = [_set(name, one) for name, one in named.items()]
     return {
         "f": facts,
-        "draw": charts,
-        "version": __version__,
         "headline": headline(document),
         "several": len(named) > 1,
         "sets": sets,
@@ -161,21 +156,6 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     wanted = ("preset", *regional, *(("over",) if "dice" in metrics else ()), "pooling", *ranked)
     words = [f"{key.replace('_', ' ')} {made[key]}" for key in wanted if made.get(key)]
     return ", ".join(words)
-
-
-def flat(value: Any) -> str:
-    """Return a provenance value on one line.
-
-    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
-    'a: (b: 1); c: none; d: 1, 2'
-    """
-    if isinstance(value, Mapping):
-        return "; ".join(
-            f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items()
-        )
-    if isinstance(value, (list, tuple)):
-        return ", ".join(flat(v) for v in value)
-    return "none" if value is None or value == "" else str(value)
 
 
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultscape import __version__
 from faultscape.metrics.scorers import ORDER
-from faultscape.reporting import anomaly_frames, charts
+from faultscape.reporting import anomaly_frames
 from faultscape.reporting.anomaly_frames import FrameCard
-from faultscape.reporting.measure.page import flat
 from faultscape.reporting.reliability import cautions, views
 from faultscape.reporting.reliability.document import (
     Card,
@@ -26,7 +24,6 @@ from faultscape.reporting.reliability.document import (
 )
 from faultscape.reporting.reliability.questions import CardIndex, best_value, headline, questions, verdict
 from faultscape.reporting.template import template
-from faultscape.reporting.view import amount, number, signed
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class Facts:
 def card_page(card: Card, facts: Facts | None = None) -> str:
     """Return the HTML of a card."""
     shown = facts or Facts()
-    page = template("reliability/page.html.jinja", number=number, flat=flat, signed=signed, amount=amount)
-    return page.render(**_context(_whole(card), shown))
+    return template("reliability/page.html.jinja").render(**_context(_whole(card), shown))
 
 
 def _whole(card: Card) -> Card:
@@ -69,9 +65,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     return {
         "card": card,
         "f": facts,
-        "draw": charts,
         "severity_axis": views.SEVERITIES,
-        "version": __version__,
         "headline": headline(index, standings),
         "claims": claims,
         "undecided": len(index.models) > 1 and not decided,

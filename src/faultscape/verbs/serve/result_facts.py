@@ -27,7 +27,7 @@ from faultscape.nouns import Slots
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
 from faultscape.reading.label_counts import questions
 from faultscape.reading.study import Study
-from faultscape.reporting.competition.standing_tables import RankTable, rank_tables
+from faultscape.reporting.competition.standing_tables import RankTable, rank_tables, recommended
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import FEW, Standings
@@ -101,7 +101,9 @@ def results(
         found = standings(voices)
     except FaultscapeError as error:
         why = str(error)
-    rankings = rank_tables(found) if found else []
+    best = recommended(found) if found else ""
+    usable = [table for table in rank_tables(found) if not table.unusable] if found else []
+    rankings = sorted(usable, key=lambda table: table.name != best)
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
 
     def said_of(images: int) -> Verdict:
