@@ -14,10 +14,10 @@ from faultscape.reporting.measure import page as measures
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure import words as measure_words
 from faultscape.reporting.measure.gap_sentences import sentence
-from faultscape.reporting.measure.leaders import contradictions, pareto, standings
+from faultscape.reporting.measure.leaders import beaten, contradictions, standings
 from faultscape.reporting.measure.tables import TITLES, tables
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
-from faultscape.reporting.view import Line, Point
+from faultscape.reporting.view import Line, Mark, Point
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 
@@ -302,8 +302,8 @@ def test_nobody_is_best_where_comparisons_form_a_circle() -> None:
     three = [compared(*circle, metric=metric) for metric in ("miou", "rom", "rum")]
     models = {name: {m: entry for one in three for m, entry in one["models"][name].items()} for name in "abc"}
     what = {"models": models, "paired": [row for one in three for row in one["paired"]]}
-    assert pareto({"models": models}) == ["a"]
-    assert pareto(what) == []
+    assert [name for name, by in beaten({"models": models}).items() if not by] == ["a"]
+    assert all(beaten(what).values())
     assert "none, the comparisons form a circle" in measures.page(what, measures.Facts())
 
 
@@ -348,16 +348,16 @@ def test_who_is_beaten_is_said_of_pairs_with_intervals() -> None:
         for f, s in (("a", "b"), ("a", "c"), ("b", "c"))
         for m in ("miou", "rom", "rum")
     ]
-    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
-        "a": [],
-        "b": ["a"],
-        "c": ["a", "b"],
+    assert {row.model: row.words for row in front({"models": models, "paired": rows})["table"].rows} == {
+        "a": (),
+        "b": ("a",),
+        "c": ("a", "b"),
     }
     rows[4] |= {"low": None, "high": None}  # ROM of a and c
-    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
-        "a": [],
-        "b": ["a"],
-        "c": ["b"],
+    assert {row.model: row.words for row in front({"models": models, "paired": rows})["table"].rows} == {
+        "a": (),
+        "b": ("a",),
+        "c": ("b",),
     }
 
 
@@ -407,7 +407,7 @@ def test_pareto_keeps_models_that_no_other_beats_on_all_three() -> None:
         "odd": of(0.1, 0.9, 0.1),
         "half": {"miou": {"value": 1, "better": "high"}},
     }
-    assert pareto({"models": models}) == ["a", "twin", "odd"]
+    assert [name for name, by in beaten({"models": models}).items() if not by] == ["a", "twin", "odd"]
 
 
 def test_bars_of_classes_leave_out_what_is_undefined() -> None:
@@ -432,8 +432,7 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
     what = document(2)
     row = next(r for r in differences(what)["rows"] if r["metric"] == "miou")
     given = next(r for r in what["paired"] if r["metric"] == "miou")
-    assert row["difference"] == -given["difference"]
-    assert (row["low"], row["high"]) == (-given["high"], -given["low"])
+    assert row["mark"] == Mark(-given["difference"], -given["high"], -given["low"])
     assert row["sure"] == (given["low"] > 0 or given["high"] < 0)
     many = differences(document(10))
     assert many["left_out"] > 0

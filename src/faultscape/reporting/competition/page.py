@@ -19,8 +19,7 @@ import numpy as np
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import speed_charts
-from faultscape.reporting.competition import other_questions, outcomes, standing_tables
+from faultscape.reporting.competition import other_questions, outcomes, speed_charts, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds

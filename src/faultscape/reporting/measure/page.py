@@ -103,7 +103,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "provenance": document.get("provenance", {}),
         "definitions": defined,
         "ramp": anomaly_frames.ramp(),
-        "frame_sets": _frame_sets(facts.frames),
+        "frame_sets": anomaly_frames.by_set(facts.frames),
     }
 
 
@@ -223,14 +223,6 @@ def _share(shares: Mapping[str, float]) -> str:
     """
     texts = [f"{100 * share:.2f}" for share in sorted(shares.values())]
     return "" if not texts else f"{texts[0]} %" if texts[0] == texts[-1] else f"{texts[0]}–{texts[-1]} %"
-
-
-def _frame_sets(frames: Sequence[FrameCard]) -> list[tuple[str, list[tuple[str, list[FrameCard]]]]]:
-    """Return the frames by data set and model: (data set, [(heading, frames)])."""
-    names = dict.fromkeys(frame.data_set for frame in frames)
-    return [
-        (name, anomaly_frames.by_model(frame for frame in frames if frame.data_set == name)) for name in names
-    ]
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -61,7 +61,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
-    stray = list(dict.fromkeys(frame.data_set for frame in facts.frames if frame.data_set not in named))
+    frames = anomaly_frames.by_set(facts.frames)
     return {
         "card": card,
         "f": facts,
@@ -76,11 +76,8 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "front": views.front(card, index),
         "severities": views.severities(card, index),
         "sets": sets,
-        "stray": stray,
-        "frames": {
-            name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name)
-            for name in [*named, *stray]
-        },
+        "stray": [name for name in frames if name not in named],
+        "frames": frames,
         "ramp": anomaly_frames.ramp(),
         "errors": views.error_sets(card, index),
         "calibration": views.calibration(card, index),

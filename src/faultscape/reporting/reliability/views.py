@@ -435,7 +435,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
         rows = [
             TableRow(
                 other,
-                (Mark(*standing.gaps[one, other]),),
+                (standing.gaps[one, other],),
                 index.models.index(other),
                 kind="sure" if standing.ahead(leader, other) else "",
             )
@@ -447,7 +447,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
                 "title": standing.question.title,
                 "first": one,
                 "second": other,
-                "mark": Mark(*standing.gaps[one, other]),
+                "mark": standing.gaps[one, other],
                 "sure": standing.ahead(one, other) or standing.ahead(other, one),
             }
             for one, other in itertools.combinations(standing.cells, 2)
