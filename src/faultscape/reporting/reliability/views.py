@@ -141,7 +141,7 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
             if any(point.x for point in line.known):
                 lines.append(line)
         if lines:
-            charts.append({"name": name, "title": corruption_title(name), "lines": lines})
+            charts.append({"title": corruption_title(name), "lines": lines})
     grids = [grid for model in index.models if (grid := _grid(index, model, clean, held, holdout))]
     if not charts:
         return None
@@ -214,7 +214,6 @@ def _grid(
         return None
     return {
         "model": model,
-        "place": index.models.index(model),
         "columns": columns,
         "rows": rows,
         "clean": whole,
