@@ -17,7 +17,7 @@ from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import beaten, contradictions, standings
 from faultscape.reporting.measure.tables import TITLES, tables
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
-from faultscape.reporting.view import Line, Point
+from faultscape.reporting.view import Line, Mark, Point
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 
@@ -432,8 +432,7 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
     what = document(2)
     row = next(r for r in differences(what)["rows"] if r["metric"] == "miou")
     given = next(r for r in what["paired"] if r["metric"] == "miou")
-    assert row["difference"] == -given["difference"]
-    assert (row["low"], row["high"]) == (-given["high"], -given["low"])
+    assert row["mark"] == Mark(-given["difference"], -given["high"], -given["low"])
     assert row["sure"] == (given["low"] > 0 or given["high"] < 0)
     many = differences(document(10))
     assert many["left_out"] > 0

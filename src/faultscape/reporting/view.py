@@ -37,6 +37,21 @@ class Mark:
         """The interval, if both ends are known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def sure(self) -> bool:
+        """Whether its interval, of a difference, excludes 0."""
+        return self.ends is not None and (self.ends[0] > 0 or self.ends[1] < 0)
+
+    @property
+    def turned(self) -> Mark:
+        """A difference seen from the other side.
+
+        >>> Mark(0.2, 0.1, 0.4).turned
+        Mark(value=-0.2, low=-0.4, high=-0.1, standing='', undefined=0, share=None)
+        """
+        value, low, high = (None if x is None else -x for x in (self.value, self.high, self.low))
+        return Mark(value, low, high)
+
 
 @dataclass(frozen=True)
 class Column:

@@ -12,7 +12,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +62,6 @@ class Facts:
     slots: Slots
     classes: Classes
     pool: int
-    state: str
     standings: Standings | None
     truth: str
     labelled: list[str]
@@ -143,10 +142,8 @@ def _context(facts: Facts) -> dict[str, Any]:
     """
     standings = facts.standings
     models = facts.slots.models
-    bands = facts.bands
+    stability = standings.stability if standings else None
     tables = standing_tables.rank_tables(standings) if standings else []
-    own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
-    words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
     name = standing_tables.recommended(standings) if standings else ""
     place = shlex.quote(facts.study)
     said = verdict(facts.others, models=models, stale=facts.stale, study=place) if facts.others else None
@@ -169,17 +166,13 @@ def _context(facts: Facts) -> dict[str, Any]:
         "more_rankings": [table for table in tables if table.name != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
-        "titles": {words["name"]: words["title"] for words in words_of_rankings},
-        "shorts": {words["name"]: words["short"] for words in words_of_rankings},
+        "titles": {table.name: table.title for table in tables},
+        "shorts": {table.name: table.short for table in tables},
         "recommended": f"{catalogue.SELECTION} --budget {budget_like(len(facts.slots.images))}",
-        "stability": standings.stability if standings else None,
-        "top_k": _top_k(standings.stability) if standings and standings.stability else None,
+        "stability": stability,
+        "top_k": _top_k(stability) if stability else None,
         "settled": other_questions.SETTLED,
-        "tail": (
-            other_questions.last_quarter(standings.stability.top_k)
-            if standings and standings.stability
-            else []
-        ),
+        "tail": other_questions.last_quarter(stability.top_k) if stability else [],
         "questions": found if len({one.selection for one in found}) > 1 else [],
         "better_answered": other_questions.better_answered(facts.others, facts.selection),
         "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
@@ -192,7 +185,7 @@ def _context(facts: Facts) -> dict[str, Any]:
             if facts.kinds
             else None
         ),
-        **_words_of_failing(facts, bands),
+        **_words_of_failing(facts),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
         "agreement_metric": (
             CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
@@ -244,15 +237,15 @@ def _first_images(facts: Facts, said: Verdict | None, ranking: str) -> list[Firs
     return first_images(cards, place, facts.slots, said, order)
 
 
-def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
+def _words_of_failing(facts: Facts) -> dict[str, str]:
     """Return the text that defines a failure and a loss for the statistics of tags."""
     if facts.kinds and facts.kinds.by_choice:
         return {
             "fails_words": "fewer than half of the choices won",
             "loss_words": "the share of choices lost",
         }
-    if bands:
-        return {"fails_words": f"values below {bands[0]:g}", "loss_words": "1 less the value"}
+    if facts.bands:
+        return {"fails_words": f"values below {facts.bands[0]:g}", "loss_words": "1 less the value"}
     return {"fails_words": "wrong answers", "loss_words": "1 for a wrong answer"}
 
 
@@ -280,7 +273,7 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
     metric = facts.slots.definition["concordance"]
     ends_of_duels = outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better)
-    return _bands(facts, facts.bands) | {
+    return _bands(facts) | {
         "matrices": (
             {n: standing_tables.ratio_matrix(m) for n, m in standings.matrices.items()} if standings else {}
         ),
@@ -337,7 +330,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     own = (
         _class_rows(facts.class_cards)
         if facts.classifies
-        else _bands(facts, facts.bands)
+        else _bands(facts)
         | {
             "colours": [*colour_words(facts.classes).items()],
             "card_place": {card.image: k for k, card in enumerate(facts.cards)},
@@ -383,8 +376,9 @@ def card_groups(cards: list[Card], *, thirds: bool = False) -> list[tuple[str, l
     return [(titles[case], group) for case, group in found.items() if group]
 
 
-def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
+def _bands(facts: Facts) -> dict[str, Any]:
     """Return the number of values of each model in each band."""
+    bands = facts.bands
     counts = outcomes.band_counts(facts.values, bands)
     return {
         "fail": bands[0],

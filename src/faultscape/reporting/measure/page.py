@@ -188,8 +188,6 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "name": name,
         "models": models,
         "key": [(model, place) for place, model in enumerate(models)],
-        "images": one.get("images", {}),
-        "classes": one.get("classes", []),
         "notes": one.get("notes", []),
         "failures": one.get("failures", 0),
         "anomalous": _share(one.get("anomalous", {})),

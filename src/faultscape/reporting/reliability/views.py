@@ -141,7 +141,7 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
             if any(point.x for point in line.known):
                 lines.append(line)
         if lines:
-            charts.append({"name": name, "title": corruption_title(name), "lines": lines})
+            charts.append({"title": corruption_title(name), "lines": lines})
     grids = [grid for model in index.models if (grid := _grid(index, model, clean, held, holdout))]
     if not charts:
         return None
@@ -214,7 +214,6 @@ def _grid(
         return None
     return {
         "model": model,
-        "place": index.models.index(model),
         "columns": columns,
         "rows": rows,
         "clean": whole,
@@ -435,7 +434,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
         rows = [
             TableRow(
                 other,
-                (Mark(*standing.gaps[one, other]),),
+                (standing.gaps[one, other],),
                 index.models.index(other),
                 kind="sure" if standing.ahead(leader, other) else "",
             )
@@ -447,7 +446,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
                 "title": standing.question.title,
                 "first": one,
                 "second": other,
-                "mark": Mark(*standing.gaps[one, other]),
+                "mark": standing.gaps[one, other],
                 "sure": standing.ahead(one, other) or standing.ahead(other, one),
             }
             for one, other in itertools.combinations(standing.cells, 2)

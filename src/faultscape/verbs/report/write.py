@@ -165,7 +165,6 @@ def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[floa
         slots=slots,
         classes=study.classes,
         pool=len(read_pool(study.corpus).ids),
-        state=of_standings.state,
         standings=standings,
         truth=truth,
         labelled=[images[k] for k in inside],
