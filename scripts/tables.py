@@ -36,7 +36,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 DEFINITIONS = DOCS / "reference" / "definitions.md"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
-JOINS = {"pooled": "pooled", "cells": "mean over images and classes", "images": "mean over images"}
 Rows = list[tuple[str, ...]]  # the first is the head
 # where an option's names are listed beside file.py:NAME
 _FORMATS = {"format": [form.name for form in FORMATS]}
@@ -54,11 +53,11 @@ LISTS: Mapping[str, Mapping[str, list[str]]] = {
 
 def metric_rows() -> Rows:
     """What measure computes, group by group."""
-    rows = [("metric", "what it is", "good is", "of several images", "source")]
+    rows = [("metric", "what it is", "good is", "source")]
     for metric in sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place)):
         good = {"high": "large", "low": "small"}[metric.better]
         name = f"`{metric.name}`" + (" with `--metric`" if metric.on_request else "")
-        rows.append((name, metric.called, good, JOINS[metric.join], metric.source))
+        rows.append((name, metric.called, good, metric.source))
     return rows
 
 
