@@ -18,7 +18,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.verbs.select import duels
 from opened_files import opened, unheard
 
-ONCE = re.compile(r"study\.toml|corpus\.parquet|selection.*|.*/manifest\.json")
+ONCE = re.compile(r"study\.toml|corpus\.parquet|selection.*|standings.*\.json|.*/manifest\.json")
 
 
 MODELS = dict[str, Any]()  # of the study: {name: source}
