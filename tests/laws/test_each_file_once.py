@@ -134,6 +134,34 @@ PAGES = {  # {page of `label serve`: files that it opens again once all have cha
 }
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/image/0?show=model:model-0&as=right",
+        "/pair?image=0&a=model-0&b=model-1",
+        "/overlay/0?show=pair&a=model-0&b=model-1&size=320",
+    ],
+)
+def test_a_page_of_view_opens_each_file_at_most_once(study: Path, page: str) -> None:
+    pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+    import made_view
+
+    client = made_view.client(study)
+    with opened(study) as found:
+        _changed(study)
+        assert client.get(page).status_code == 200
+    often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
+    assert often["predictions/model-0/manifest.json"] == 1
+    assert set(often.values()) == {1}
+
+
+def _changed(root: Path) -> None:
+    """Give files that count another time, as if others had written them."""
+    for file in root.rglob("*"):
+        if ONCE.fullmatch(file.relative_to(root).as_posix()):
+            os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
+
+
 def test_a_page_of_label_serve_opens_each_file_at_most_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,9 +177,7 @@ def test_a_page_of_label_serve_opens_each_file_at_most_once(
         olga = entrance.invited("olga", ORGANISER)
         picture = olga.items(1)[0]["left"]["fill"]
         for page, files in {**PAGES, picture: ("study.toml",)}.items():
-            for file in root.rglob("*"):
-                if ONCE.fullmatch(file.relative_to(root).as_posix()):
-                    os.utime(file, ns=(0, file.stat().st_mtime_ns + 1))
+            _changed(root)
             with opened(root) as found:
                 assert olga.get(page).status_code == 200
             often = {file: times for file, times in found.items() if ONCE.fullmatch(file)}
