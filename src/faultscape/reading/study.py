@@ -131,17 +131,26 @@ class Study:
         study._files = self._files
         return study
 
+    def now(self) -> Study:
+        """Return the study as it is now, as an object of its own, which another thread may use: of the files
+        that this one read it reads those again that changed since.
+        """
+        study = Study(self.root, self.called, skip_damaged=self._skip_damaged, database=self._open_database)
+        study._files = self._unchanged()
+        return study
+
     def reread(self) -> Study:
         """Forget the files that changed since they were read, and all that was computed; return the study."""
-        held = {
-            file: (version, found)
-            for file, (version, found) in self._files.items()
-            if file_version(file) == version
-        }
         itself = {name: self.__dict__[name] for name in _OF_ITSELF}
+        held = self._unchanged()
         self.__dict__.clear()
         self.__dict__.update(itself, _files=held, computed={})
         return self
+
+    def _unchanged(self) -> dict[Path, tuple[object, Any]]:
+        # of a copy, since the thread to which this study belongs may be reading
+        files = self._files.copy().items()
+        return {file: (version, found) for file, (version, found) in files if file_version(file) == version}
 
     @contextmanager
     def writing(self, *, array: str = "", change: bool = False) -> Iterator[Study]:
@@ -379,7 +388,7 @@ class Study:
     @cached_property
     def answers(self) -> Answers:
         """The yes/no answers, and the discards."""
-        return Answers(self.root, self.database)
+        return Answers(self.root, self.database, lambda: self.settings.classes)
 
     @cached_property
     def choices(self) -> Choices:
@@ -411,6 +420,7 @@ class Study:
         """The truths with labels that were imported or drawn, sorted; those of answers alone are in
         `truths`.
         """
+        _ = self._has_store  # or study.toml would be opened twice, the first time for its store alone
         return label_maps.truths(self.root, self.manifest)
 
     @cached_property

@@ -170,14 +170,11 @@ def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
     """Return whether the paired intervals of the two models exclude 0 in all of IoU error, ROM and RUM.
 
-    >>> rows = [{"metric": m, "first": "a", "second": "b", "low": 0.1, "high": 0.2} for m in THREE]
+    >>> rows = [
+    ...     {"metric": m, "first": "a", "second": "b", "difference": 0.15, "low": 0.1, "high": 0.2}
+    ...     for m in THREE
+    ... ]
     >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")
     (True, False)
     """
-    ours = [
-        row
-        for row in document.get("paired", ())
-        if {row["first"], row["second"]} == {winner, loser} and row.get("low") is not None
-    ]
-    out = {row["metric"] for row in ours if row["metric"] in THREE and (row["low"] > 0 or row["high"] < 0)}
-    return out == set(THREE)
+    return all(error_gaps(document, metric).get((winner, loser), NOTHING).sure for metric in THREE)

@@ -137,26 +137,18 @@ def _value(entry: Mapping[str, Any] | None, standing: str) -> Mark:
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """Return {metric: (its error's name, its meaning)} for custom metrics, from the document."""
-    entries = (
-        (m, e)
-        for one in sets.values()
-        for of in one.get("models", {}).values()
-        for m, e in of.items()
-        if m not in TITLES
-    )
-    return {m: (e.get("title", m), e.get("says", m)) for m, e in entries}
+    return {m: (e.get("title", m), e.get("says", m)) for m, e in _own(sets).items()}
 
 
 def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return {metric: its group} for custom metrics."""
-    entries = (
-        (m, e)
-        for one in sets.values()
-        for of in one.get("models", {}).values()
-        for m, e in of.items()
-        if m not in TITLES
-    )
-    return {m: e.get("group", "own") for m, e in entries}
+    return {m: e.get("group", "own") for m, e in _own(sets).items()}
+
+
+def _own(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return {metric: an entry of it} for the metrics that are not of the catalogue."""
+    models = [of for one in sets.values() for of in one.get("models", {}).values()]
+    return {m: entry for of in models for m, entry in of.items() if m not in TITLES}
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:

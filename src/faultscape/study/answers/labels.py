@@ -8,7 +8,7 @@ answers up to number ``until``. Readers get the current names of classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import chains, latest_name, new_rows
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import ClassSettings, read_settings
 
 _TAKEN_BACK = ""  # the answer of a row that withdraws
 _NO_DISCARD = "(taken back)"  # the source of a row that withdraws a discard
@@ -54,10 +54,19 @@ class Discard:
 
 
 class Answers:
-    """The yes/no answers and the discards of one study."""
+    """The yes/no answers and the discards of one study. ``classes`` returns its classes, by default as
+    study.toml names them whenever answers are read.
+    """
 
-    def __init__(self, root: Path, database: Database | None = None) -> None:
-        self._root, self._held = root, database or Database(root)
+    def __init__(
+        self,
+        root: Path,
+        database: Database | None = None,
+        classes: Callable[[], ClassSettings] | None = None,
+    ) -> None:
+        self._root = root
+        self._held = database or Database(root)
+        self._settings = classes or (lambda: read_settings(root).classes)
 
     @property
     def there(self) -> bool:
@@ -286,7 +295,7 @@ class Answers:
         """
         if not (self._root / "study.toml").exists():
             return {}
-        classes = read_settings(self._root).classes
+        classes = self._settings()
         return {first: name for name, first in classes.first_name_of.items()} | {
             name: name for name in classes.names
         }
