@@ -82,9 +82,7 @@ def test_a_cluster_is_joined_through_its_client_server(
     assert predicted(collected) == few_expected
 
 
-def test_a_mistake_of_the_user_reads_on_ray_as_it_does_here(
-    few: Line, cluster: Any, tmp_path: Path
-) -> None:
+def test_a_mistake_of_the_user_reads_on_ray_as_it_does_here(few: Line, cluster: Any, tmp_path: Path) -> None:
     here(few, tmp_path / "study", few.corpus.models)
     part = next((tmp_path / "study" / "predictions" / "model-1").glob("00003*.parquet"))
     part.write_bytes(part.read_bytes()[:-30])
