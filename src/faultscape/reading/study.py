@@ -30,6 +30,7 @@ from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.points import PointAnswers, classes_seen
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.folder import existing, file_version
 from faultscape.study.json_text import read_object
@@ -387,6 +388,11 @@ class Study:
         return Choices(self.root, self.database)
 
     @cached_property
+    def point_answers(self) -> PointAnswers:
+        """What people see at single pixels."""
+        return PointAnswers(self.root, self.database)
+
+    @cached_property
     def discarded(self) -> dict[str, str]:
         """{discarded image: reason}."""
         return self.answers.discarded()
@@ -415,11 +421,12 @@ class Study:
 
     @cached_property
     def truths(self) -> list[str]:
-        """The names under which labels are stored, sorted; answers to questions and choices between two
-        models count as labels.
+        """The names under which labels are stored, sorted; answers to questions and points, and choices
+        between two models, count as labels.
         """
-        answered = self.answers.truths() if self.classifies else self.choices.truths()
-        return sorted({*self.label_folders, *answered})
+        if self.classifies:
+            return sorted({*self.label_folders, *self.answers.truths()})
+        return sorted({*self.label_folders, *self.choices.truths(), *self.point_answers.truths()})
 
     def find_truth(self, asked: str | None = None) -> str:
         """Return the truth that counts: the one asked for, else `labels`, else the only one; '' if there is
@@ -491,11 +498,13 @@ class Study:
         answers = self._answer_rows(truth, removed)
         gone = sorted(self.labels_gone(truth).items()) if removed else []
         chosen = sorted(self._choice_rows(truth, removed))
+        points = sorted(self._point_rows(truth, removed))
         return key_of(
             labels,
             *([answers] if answers or gone else []),
             *([gone] if gone else []),
             *([["choices", *chosen]] if chosen else []),
+            *([["points", *points]] if points else []),
         )
 
     def _answer_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
@@ -516,6 +525,18 @@ class Study:
             if choice.image not in removed:
                 named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
                 rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
+        return rows
+
+    def _point_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+        """Return the answers to points of a truth that count, with the first names of renamed classes."""
+        first = self.settings.classes.first_name_of
+        rows = list[tuple[str, ...]]()
+        for one in () if self.classifies else self.point_answers.answers(truth):
+            if one.image not in removed:
+                seen = classes_seen(one.answer, first) or (one.answer,)
+                called = [first.get(name, name) for name in seen]
+                place = one.image, str(one.row), str(one.column)
+                rows.append((*place, *called, one.annotator, str(one.repeat)))
         return rows
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
