@@ -368,6 +368,18 @@ class Slots:
         """
         return tuple(dict.fromkeys(row.image for row in self.chosen if not isinstance(row, Point)))
 
+    @property
+    def asked(self) -> int:
+        """How many images people are asked to label, or about how many points they are asked."""
+        return len(self.points) or len(self.images)
+
+    @property
+    def for_all(self) -> bool:
+        """Whether images or points were drawn for all models at once, rather than images for a duel or a
+        pair.
+        """
+        return bool(self.draws or self.points)
+
     def __repr__(self) -> str:
         return self._summary()
 

@@ -218,9 +218,9 @@ class Database:
             )
             connection.exec_driver_sql(alone)
             there = self.has_tables(connection)
+            about = schema.tables()[schema.ABOUT]
             # an earlier Faultscape of the same version made fewer tables
             if not there or not _names(connection) >= {*schema.tables()}:
-                about = schema.tables()[schema.ABOUT]
                 about.metadata.create_all(connection)
                 for statement in schema.guards(connection.dialect.name):
                     connection.exec_driver_sql(statement)

@@ -194,7 +194,8 @@ class _Standings(Artefact):
         truth = str(options.get("truth") or self.truth_again(study, name))
         if not selection.is_rankable(study, name):
             return ""
-        if not (images := study.selection(name).now.images):
+        now = study.selection(name).now
+        if not now.asked:
             back = (
                 f"`faultscape label remove {study.place} --selection {name} --discards` takes the discards"
                 " back"
@@ -207,7 +208,7 @@ class _Standings(Artefact):
             return ""
         if labels.are_void(study, name, truth):
             return (
-                f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere and"
+                f"the labels of its {counted(now.asked, 'image')} (truth {truth}) are void everywhere and"
                 " show nothing about any model; label other images, or discard these"
             )
         for other in texts(options.get("against")):

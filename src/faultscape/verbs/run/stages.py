@@ -193,7 +193,7 @@ def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
                 table = call_again(rank, study.called, given, engine=engine)
-                question = "which is better" if slots.draws else "where they fail"
+                question = "which is better" if slots.for_all else "where they fail"
                 several = len(study.selections) > 1
                 tables = table.tables()  # the verdict is the last thing that `run` prints
                 done.append(f"{name} ({question}): {tables}" if several else tables)

@@ -87,11 +87,15 @@ class Sampling:
         for classifiers 10).
     keep_duplicates
         Allow near-duplicate images in one cell.
+    border
+        With --points: draw no pixel that has another label at most this many rows and columns away in any
+        model's map (default 0); scores are then about the interiors of regions.
     """
 
     temperature: float | None = None
     spares: int | None = None
     keep_duplicates: bool | None = None
+    border: int | None = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
+    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -60,6 +61,7 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
+    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -85,6 +87,7 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
+    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -98,11 +101,12 @@ def select(
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
 ) -> Selected | Changed | ChosenImages:
-    """Choose the images on which models disagree most, with spares in reserve; or draw images for all models
-    at once, with known probabilities.
+    """Choose the images on which models disagree most, with spares in reserve; or draw images, or single
+    pixels, for all models at once, with known probabilities.
 
     mad lets models duel: segmentation models per ordered pair and class (Yan et al. 2021), classifiers per
-    pair (Wang et al. 2020). The other selectors draw --budget images one after another. A selection's
+    pair (Wang et al. 2020). The other selectors draw --budget images one after another, or --points pixels
+    of label maps. A selection's
     definition is fixed when it is made. To extend a selection, give its name and more places, spares or
     draws; options that you leave out keep their values. Duels can also be extended after you add models.
     Draws cover only the models of their time: for new models, draw again under another name; labels carry
@@ -117,10 +121,10 @@ def select(
         goal). A study can have any number of selections; they share labels.
     selector
         One of random, disputed, entropy, expected-loss, vma, mad, information, mad+information, model-picker,
-        or file.py:NAME, a Selector of your own; default: mad.
+        points, or file.py:NAME, a Selector of your own; default: mad.
     goal
         order (of all models) or best (which model is best): draw images as measurements on real models
-        recommend for this goal, instead of --selector.
+        recommend for this goal, instead of --selector. With --points also values (of each model alone).
     per_class
         Images for each defender, attacker and class (default 1).
     top
@@ -128,6 +132,9 @@ def select(
     budget
         How many images the other selectors draw (default 100; with --goal best 10, since later draws depend
         on the labels).
+    points
+        Draw this many pixels instead of images, about each of which a person says what it shows (default
+        300): scores are then pooled mIoU.
     more
         Draw this many more, using the labels that exist now.
     seed

@@ -64,13 +64,16 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
     """
     one = next((node for node in found if line and node.line == line), None)
     if one is not None and one.artefact == LABELS_OF_SELECTION.name:
-        return len(study.selection(one.name).now.images) - study.label_count(one.name).labelled, one.name
+        return study.selection(one.name).now.asked - study.label_count(one.name).labelled, one.name
     name = next(iter(study.selections), "")
     if one is not None and one.artefact == OPEN_QUESTION.name:
         drawing = more_images(study, one.name, planned_needs(study))
         name = one.name
     if one is not None and one.artefact == selection.SELECTION.name and one.name in study.selections:
-        drawing = len(study.selections[one.name].slots.draws)  # drawn again
+        slots = study.selections[one.name].slots
+        if slots.points:  # drawn again: answers count for the new ones where these are the same pixels
+            return len(slots.points), one.name
+        drawing = len(slots.draws)  # drawn again
     if not drawing:
         return 0, name
     labelled = labelled_number(study, study.ids, study.likely_truth)

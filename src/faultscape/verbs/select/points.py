@@ -1,0 +1,163 @@
+"""Draw points: single pixels of label maps, each with a known probability; a new selection, or more points
+for one.
+
+Conventions: as in ``reading.point_pool``. Draws are independent, with replacement. Draw m uses the m-th
+number of the seed's stream whatever came before; each round has its own probabilities, which may use the
+answers to earlier rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+import numpy as np
+
+from faultscape.choices import Goal
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError, closest, counted
+from faultscape.nouns import Definition, Point, Slots
+from faultscape.reading.point_pool import (
+    PixelTuples,
+    draw_pixels,
+    drawable,
+    place_in_image,
+    read_point_pool,
+)
+from faultscape.reading.study import Study
+from faultscape.selection.catalogue import POINTS
+from faultscape.selection.definitions import STREAM, stream
+from faultscape.study.tables import selections
+from faultscape.ties import RULE
+from faultscape.verbs.select.replacement import existing_selection, put_selection
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import SelectOptions
+
+NUMBER = 300
+MOST = 100_000
+WIDEST = 100  # pixels of a border
+ONLY_MAPS = (
+    "points are pixels of label maps, and this is a study of classifiers: draw images, with --goal order"
+)
+
+
+def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectOptions) -> Slots:
+    """Draw, extend or redraw a selection of points of a study, or in a dry run of a copy of it."""
+    selections.path(study.root, name)
+    number = _number(given)
+    if study.classifies:
+        raise OptionError(ONLY_MAPS)
+    with study.writing():
+        models = study.models
+        old = existing_selection(study, name, anew=options.replace)
+        if old is None and "more" in given:
+            raise SelectionError(
+                f"there is no selection {name!r} to draw more of; make it with --points {number}"
+            )
+        held = () if old is None else old.slots.points
+        define = _definition(name, given, None if old is None else old.slots.definition)
+        if old is not None:
+            models = tuple(model for model in old.slots.models if model in study.models)
+            if old.slots.models != models or old.drawn_from != study.drawn_from(models):
+                what = "models" if old.slots.models != models else "images or predictions"
+                raise FixedSelectionError(
+                    f"{what} changed since selection {name!r} was drawn, so that no more can be added; redraw"
+                    " it with --selector points --replace, or draw another with --as NAME (answers count for"
+                    " both)"
+                )
+            if not {"more", "points"} & set(given):
+                number = len(held)  # no more were requested
+        number -= 0 if "more" in given else len(held)
+        if number <= 0 and old is not None:
+            print(f"selection {name!r} has {counted(len(held), 'point')}; --more N adds to them")
+            return old.slots
+        rows = next_points(
+            study, Slots(models, define, held), number, engine=options.engine, workers=options.workers
+        )
+        result = Slots(models, define, (*held, *rows))
+        put_selection(study, name, result, anew=options.replace, number=len(rows), **define)
+    return result
+
+
+def _number(given: Mapping[str, Any]) -> int:
+    """Return how many points are asked for: in all, or how many more."""
+    if "more" in given and "points" in given:
+        raise OptionError("--points is the total number of points, --more how many to add; give one of them")
+    number = given.get("more", given.get("points", NUMBER))
+    if not 1 <= number <= MOST:
+        raise OptionError(
+            f"--{'more' if 'more' in given else 'points'} must be 1 to {MOST:,} points; got {number}"
+        )
+    border = given.get("border", 0)
+    if not 0 <= border <= WIDEST:
+        raise OptionError(f"--border must be 0 to {WIDEST} pixels; got {border}")
+    goal = given.get("goal", "order")
+    if goal not in get_args(Goal):
+        raise OptionError(
+            f"--goal is {', '.join(get_args(Goal))}; got {goal!r}.{closest(goal, get_args(Goal))}"
+        )
+    return number
+
+
+def _definition(name: str, given: Mapping[str, Any], was: Definition | None) -> Definition:
+    """Return the definition of a selection of points; FixedSelectionError if it differs from that of the
+    existing selection.
+    """
+    usual: dict[str, Any] = {"goal": "order", "seed": 0, "border": 0, "keep_duplicates": False, "ties": RULE}
+    asked = {key: given[key] for key in usual if key in given}
+    if was is None:
+        return cast("Definition", {"selector": POINTS, **usual, **STREAM, **asked})
+    fixed = "its definition is fixed: use --as NAME for another, or --replace to redraw it"
+    if was["selector"] != POINTS:
+        raise FixedSelectionError(
+            f"selection {name!r} was drawn by {was['selector']}, not by {POINTS}; {fixed}"
+        )
+    for key, value in asked.items():
+        if was.get(key) != value:
+            raise FixedSelectionError(
+                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+            )
+    return was
+
+
+def next_points(
+    study: Study, so_far: Slots, number: int, *, engine: str, workers: int | None
+) -> tuple[Point, ...]:
+    """Return the ``number`` points that follow those of a selection ``so_far``; SelectionError if no pixel
+    can be drawn.
+    """
+    models = so_far.models
+    define = so_far.definition
+    held = so_far.points
+    run = {"engine": engine, "workers": workers}
+    images = drawable(study, models, define)
+    pool = read_point_pool(study, models, define, images, **run).unlabelled
+    if not (size := int(pool.pixels.sum())):
+        where = f" that is more than {define['border']} pixels from a border" if define.get("border") else ""
+        raise SelectionError(
+            f"no pixel{where} has a prediction of every model, so that no point can be drawn"
+        )
+    chance = _chances(pool)
+    numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
+    drawn = draw_pixels(study, models, define, images, pool, chance, numbers, **run)
+    rows = study.corpus.by_id({image for image, _, _ in drawn})
+    working = study.settings.working_size
+    round_ = max((point.round for point in held), default=0) + 1
+    return tuple(
+        Point(
+            POINTS,
+            round_,
+            len(held) + step,
+            image,
+            *place_in_image(rows[image], working, pixel),
+            pixel,
+            0,
+            float(f"{one:.12g}"),
+            size,
+        )
+        for step, (image, pixel, one) in enumerate(drawn, 1)
+    )
+
+
+def _chances(pool: PixelTuples) -> np.ndarray:
+    return np.full(len(pool.pixels), 1 / pool.pixels.sum())
