@@ -32,6 +32,7 @@ _COLUMNS = (
     "truth",
     "repeat",
     "seconds",
+    "shown",
     "key",
     "time",
 )
@@ -40,7 +41,7 @@ _COLUMNS = (
 @dataclass(frozen=True)
 class PointAnswer:
     """One person's answer to what a pixel of an image shows; ``repeat`` is 0, or 1 if the same was asked
-    again.
+    again, ``shown`` what the page that asked reports about it.
     """
 
     image: str
@@ -51,6 +52,7 @@ class PointAnswer:
     truth: str = LABELS
     repeat: int = 0
     seconds: float | None = None
+    shown: str = ""
     key: str | None = None
     time: float = 0.0
 
@@ -178,6 +180,7 @@ def _row(answer: PointAnswer, source: str) -> dict[str, object]:
         "annotator": answer.annotator,
         "repeat": answer.repeat,
         "seconds": answer.seconds,
+        "shown": answer.shown,
         "source": source,
         **({"time": answer.time} if answer.time else {}),
     }

@@ -138,6 +138,7 @@ def tables() -> Mapping[str, sa.Table]:
             text("annotator"),
             number("repeat"),
             seconds(),
+            text("shown"),
             text("source"),
         ),
         ABOUT: sa.Table(ABOUT, together, sa.Column("name", sa.Text, primary_key=True), text("value")),

@@ -268,8 +268,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
 
 @verb("faultscape.verbs.label.answer_lines:write_answers")
 def answers(study: Place, out: Place) -> AnswersWritten:
-    """Write everything that people answered, except masks, as JSON lines: choices, answers, discards, tags
-    and checks, with people's pseudonyms. `label import` reads them back.
+    """Write everything that people answered, except masks, as JSON lines: choices, answers, points, discards,
+    tags and checks, with people's pseudonyms. `label import` reads them back.
 
     Parameters
     ----------
@@ -339,7 +339,8 @@ def remove(
     images
         Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv).
     selection
-        Instead of images: every image of this selection, spares included.
+        Instead of images: every image of this selection, spares included; of a selection of points only the
+        answers to its points.
     truth
         Name that the labels are kept under; default: labels, or the only one.
     class_

@@ -52,7 +52,7 @@ def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
     """Whether a selection, as it counts now, has duels between these models, which a plan then describes;
     otherwise the plan computes its own.
     """
-    return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
+    return slots.models == tuple(models) and bool(slots.chosen) and not slots.for_all
 
 
 def _classes(made: Instance) -> str | None:

@@ -23,9 +23,9 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
     """
     images, name = _asked(study, found, line, drawing)
     work = Work(line, hours_of(study, images, name) if images else None)
-    labelled = max((study.label_count(name).labelled for name in study.selections), default=0)
+    labelled = _most(study, points=False)
     if not (held := _standings(study)):
-        return nothing_said(None, study.models, labelled, work)
+        return nothing_said(None, study.models, labelled, work, answered=_most(study, points=True))
     # rankings load scipy, which takes longer than all the rest
     from faultscape.reporting.verdict_lines import verdict
 
@@ -40,6 +40,12 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
         work=work,
         study=study.place,
     )
+
+
+def _most(study: Study, *, points: bool) -> int:
+    """Return how many images are labelled, or points answered, of the selection with most of them."""
+    names = [name for name, made in study.selections.items() if bool(made.slots.points) == points]
+    return max((study.label_count(name).labelled for name in names), default=0)
 
 
 def _standings(study: Study) -> dict[str, Standings]:
