@@ -127,6 +127,8 @@ def _spoken(standings: Standings, name: str) -> ModelRanking:
 
 
 def _metric(standings: Standings) -> str:
+    if "metric" in standings.definitions:
+        return str(standings.definitions["metric"])
     concordance = str(standings.definitions.get("concordance", "")) or "accuracy"
     return METRICS.get(concordance, concordance)
 

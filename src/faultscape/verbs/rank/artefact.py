@@ -43,6 +43,11 @@ def _counts_all(made: Instance) -> bool:
     return bool(made.options.get("all_labels"))
 
 
+def _is_points(made: Instance) -> bool:
+    """Whether a selection asks about points, which speak about all images that they were drawn from."""
+    return bool(made.study.selections[made.name].slots.points)
+
+
 def _photos(made: Instance) -> str:
     """Return a key of the images, which decide the order of sums and of the bootstrap."""
     images = {row.image for row in made.study.selections[made.name].slots.rows}
@@ -248,7 +253,9 @@ STANDINGS = _Standings(
         inputs.LABELS,
         Input(
             "discards",
-            lambda made: discards_key(made.study, None if _counts_all(made) else made.name),
+            lambda made: discards_key(
+                made.study, None if _counts_all(made) or _is_points(made) else made.name
+            ),
             "images were discarded",
         ),
         Input("photos", _photos, "files of labelled images changed"),

@@ -16,6 +16,7 @@ import numpy as np
 from faultscape.choices import Goal
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, closest, counted
 from faultscape.nouns import Definition, Point, Slots
+from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.point_pool import (
     PixelTuples,
     draw_pixels,
@@ -71,6 +72,10 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
         if number <= 0 and old is not None:
             print(f"selection {name!r} has {counted(len(held), 'point')}; --more N adds to them")
             return old.slots
+        if held and "more" in given:
+            refuse_waiting(study, name, number)
+        if held:
+            tell_waiting(study, name, given.get("truth"), learns=True)
         rows = next_points(
             study, Slots(models, define, held), number, engine=options.engine, workers=options.workers
         )

@@ -1,0 +1,135 @@
+"""What is known of a selection of points, as an estimate takes it: the pixels of the images that count, and
+the draws.
+
+Conventions: M draws count. Images with a map of the truth are known in full (``labelled``), and the draws
+speak about the others (``unlabelled``): a draw that lies in an image with a map, or in one that does not
+count, was drawn all the same, and adds nothing there. Draws are independent, so the first ones are a fair
+sample however many follow: those after the last one with an answer do not count, and of those before at most
+a twentieth may lack one, as if missing at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import RankingError, counted
+from faultscape.reading.point_pool import PixelTuples, drawable, lacking_maps, read_point_pool
+from faultscape.reading.point_truths import point_truth
+from faultscape.reading.study import Study
+from faultscape.standings import SKIPPED
+
+
+@dataclass(frozen=True, eq=False)
+class PointEvidence:
+    """The pixels of the ``images`` that count, and of M draws the labels ``said`` (J, M) of the models, the
+    ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance`` (M,) of the
+    pixel at that draw, its ``round`` (M,), whether it lies ``inside`` (M,) the unlabelled images, and its
+    image (``drawn_in``).
+
+    ``late`` are the models that are left out because they lack maps. ``waiting`` is how many points have no
+    answer yet, ``after`` how many answers come after one of these and do not count, and ``untold`` how many
+    of the draws nobody can tell.
+    """
+
+    models: tuple[str, ...]
+    images: tuple[str, ...]
+    unlabelled: PixelTuples
+    labelled: PixelTuples
+    said: np.ndarray
+    shares: np.ndarray
+    chance: np.ndarray
+    round: np.ndarray
+    inside: np.ndarray
+    drawn_in: tuple[str, ...]
+    late: tuple[str, ...]
+    waiting: int
+    after: int
+    untold: int
+
+    @property
+    def answered(self) -> np.ndarray:
+        """Which draws (M,) say something about the unlabelled images."""
+        return self.inside & (self.shares.sum(1) > 0)
+
+
+def read_point_evidence(
+    study: Study, name: str, truth: str, where: Collection[str] | None = None, *, engine: str
+) -> PointEvidence:
+    """Return what is known of a selection of points under a truth, on all its images or those of ``where``;
+    RankingError if its images are no longer those that it was drawn from.
+    """
+    made = study.selection(name)
+    slots = made.slots
+    points = slots.points
+    define = slots.definition
+    left = tuple(model for model in slots.models if model in study.models)
+    pool = drawable(study, left, define)
+    missing = lacking_maps(study, [m for m in study.models if m not in left], pool)
+    models = tuple(model for model in (*left, *study.models) if model not in missing)
+    models = tuple(dict.fromkeys(models))
+    covered = [image for image in pool if where is None or image in where]
+    images = [image for image in covered if image not in study.discarded]
+    found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
+    _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
+    known = point_truth(study, points, truth, found.shown)
+    inside = np.isin([point.image for point in points], images) & ~known.labelled
+    done = known.done | ~inside
+    number = _counted(done)
+    kept = slice(0, number)
+    return PointEvidence(
+        models,
+        tuple(images),
+        found.unlabelled,
+        found.labelled,
+        found.said[:, kept],
+        known.shares[kept],
+        np.array([point.probability for point in points[kept]]),
+        np.array([point.round for point in points[kept]]),
+        inside[kept],
+        tuple(point.image for point in points[kept]),
+        tuple(missing),
+        int((~done).sum()),
+        int((known.asked & inside)[number:].sum()),
+        int((known.untold & inside)[kept].sum()),
+    )
+
+
+def _counted(done: np.ndarray) -> int:
+    """Return how many of the first draws count, of which (M,) some are ``done``.
+
+    >>> _counted(np.array([True, True, False, True])), _counted(np.array([True] * 30 + [False, True, False]))
+    (2, 32)
+    """
+    if done.all():
+        return len(done)
+    ends = np.flatnonzero(done) + 1
+    waiting = np.cumsum(~done)
+    fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
+    return max(fair, default=0)
+
+
+def _refuse_other_pool(
+    study: Study,
+    name: str,
+    models: tuple[str, ...],
+    pool: list[str],
+    images: list[str],
+    unlabelled: PixelTuples,
+    labelled: PixelTuples,
+    engine: str,
+) -> None:
+    """Raise RankingError if the pixels that could be drawn are not as many as when they were."""
+    slots = study.selection(name).slots
+    size = int(unlabelled.pixels.sum() + labelled.pixels.sum())
+    if others := [image for image in pool if image not in set(images)]:
+        rest = read_point_pool(study, models, slots.definition, others, engine=engine)
+        size += int(rest.unlabelled.pixels.sum())
+    if size != slots.points[0].pool:
+        raise RankingError(
+            f"selection {name!r} was drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
+            f" {size:,} now, in {counted(len(pool), 'image')}: redraw it with `faultscape select"
+            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
