@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Required, TypeAlias, TypedDict
 
-from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
+from faultscape.choices import CapRule, Constraints, Discrepancy, Over, PointGoal
 from faultscape.errors import counted
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class Definition(TypedDict, total=False):
     distances: str  # digest of the distances between classes, by which a change is detected
     only: list[str]  # for pairs: names of the classes that the study asks about; [] for all
     without: list[str]  # for pairs: names of the classes whose predictions are left out
-    goal: Goal  # for draws: what --goal asked for; missing where a selector was named
+    goal: PointGoal  # for draws: what --goal asked for; missing where a selector was named
     stream: str  # ``definition``: goal and options also seed the draws; missing: seed and selector alone
     votes: str  # ``weighed``: labels so far decide how much each model counts; missing: all count alike
     temperature: float  # ``mad`` draws in proportion to discrepancy^(1 / temperature)

@@ -22,7 +22,10 @@ from faultscape.study.tables.logs import csv_text, guarded
 
 COLUMNS = ("image", "row", "column", "crop", "annotator", "answer")
 NEEDED = ("image", "row", "column", "answer")
-SAYS = "look at each crop, and fill in its answer in {table}: a class, void, cannot tell, or A|B on a border"
+SAYS = (
+    "look at the crop of each point in {out}, and fill in its answer: a class, void, cannot tell, or A|B on a"
+    " border"
+)
 
 
 class AskedPoint(NamedTuple):

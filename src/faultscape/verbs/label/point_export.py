@@ -20,7 +20,7 @@ from faultscape.reading.point_truths import point_truth
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import local, put
 from faultscape.verbs.label.point_result import PointsExported
-from faultscape.verbs.label.result import import_line
+from faultscape.verbs.label.result import import_line, steps_text
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import LabelExportOptions
@@ -58,7 +58,7 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExp
         rows = [AskedPoint(p.image, p.row, p.column, files[p.step]) for p in todo.values()]
         put(table, form.write(rows).encode())
     then = import_line(options.study, str(table), truth, options.format)
-    says = form.says.replace("{table}", str(table))
+    says = steps_text(form.says, options.out, "")
     return PointsExported(str(table), len(todo), crops, int(done.sum()), then, says)
 
 

@@ -53,8 +53,8 @@ def standings_of_points(
     known = int(found.answered.sum())
     if found.unlabelled.pixels.sum() and known < LEAST:
         raise RankingError(
-            f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least {LEAST}"
-            f" are needed; {counted(found.waiting, 'point')} without an answer"
+            f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
+            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
         )
     scores, covariance, freedom = _estimate(found, len(study.classes))
     row = point_ranking(found.models, scores, covariance, freedom, speaks_of=POOL)

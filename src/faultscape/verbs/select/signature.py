@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, overload
 
 from faultscape.arguments import Place
-from faultscape.choices import Goal
+from faultscape.choices import PointGoal
 from faultscape.errors import OptionError
 from faultscape.verbs.select.chosen_result import ChosenImages, Selected
 from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
@@ -31,7 +31,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
@@ -57,7 +57,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
@@ -83,7 +83,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
