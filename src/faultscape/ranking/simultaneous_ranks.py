@@ -98,24 +98,6 @@ def replicate_p_values(
     return out
 
 
-def difference_p_values(scores: np.ndarray, covariance: np.ndarray, freedom: float) -> np.ndarray:
-    """Return (J, J) one-sided p-values that i is better than j, from the covariance (J, J) of estimated
-    ``scores`` (J,): Student's t with that many degrees of ``freedom``. Scores without an error are known.
-
-    >>> difference_p_values(np.array([0.7, 0.5]), 0.005 * np.eye(2), np.inf).round(4)  # 2 standard errors
-    array([[   nan, 0.0228],
-           [0.9772,    nan]])
-    """
-    scores = np.asarray(scores, dtype=float)
-    covariance = np.asarray(covariance, dtype=float)
-    alone = np.diagonal(covariance)
-    variance = np.maximum(alone[:, None] + alone - covariance - covariance.T, 0)
-    gap = np.round(scores[:, None] - scores, DECIMALS)
-    out = _one_sided(gap, np.round(np.sqrt(variance), DECIMALS), np.full(gap.shape, freedom))
-    out[range(len(scores)), range(len(scores))] = np.nan
-    return out
-
-
 def better(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
     """Return (J, J) bool: i is better than j, where all these statements hold simultaneously with probability
     ``level`` (Holm).

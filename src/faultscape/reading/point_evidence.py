@@ -16,6 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import RankingError, counted
+from faultscape.nouns import Classes
+from faultscape.ranking.points.answers import GONE, Answers
+from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.reading.point_pool import PixelTuples, drawable, lacking_maps, read_point_pool
 from faultscape.reading.point_truths import point_truth
 from faultscape.reading.study import Study
@@ -95,6 +99,28 @@ def read_point_evidence(
         int((known.asked & inside)[number:].sum()),
         int((known.untold & inside)[kept].sum()),
     )
+
+
+def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
+    """Return the confusion counts of the images that count, as the points so far show them."""
+    c = len(classes)
+    known = np.zeros((len(found.models), c + 1, c + 1))
+    if len(found.labelled.pixels):
+        *labels, truth = found.labelled.labels.astype(np.int64)
+        each = [np.bincount(own * (c + 1) + truth, found.labelled.pixels, (c + 1) ** 2) for own in labels]
+        known = np.array(each).reshape(known.shape)
+    place = np.full(len(found.inside), GONE)
+    place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
+    pool = Pool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
+    return totals_from(pool, Answers(place, found.chance, found.shares), classes)
+
+
+def totals_from(pool: Pool, answers: Answers, classes: Classes) -> PointTotals:
+    """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
+    an answer says so.
+    """
+    void = bool(classes.void) or bool(answers.shares[:, -1].any()) or bool(pool.known[:, :, -1].any())
+    return point_totals(pool, answers, void=void)
 
 
 def _counted(done: np.ndarray) -> int:

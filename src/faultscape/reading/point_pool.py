@@ -47,6 +47,10 @@ class PixelTuples:
     labels: np.ndarray
     pixels: np.ndarray
 
+    def places(self, said: np.ndarray, n: int) -> np.ndarray:
+        """Return which of these tuples (M,) the labels ``said`` (J, M) are; labels are below ``n``."""
+        return np.searchsorted(tuples.packed(self.labels, n), tuples.packed(said, n))
+
 
 @dataclass(frozen=True, eq=False)
 class PointPool:

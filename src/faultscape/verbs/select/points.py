@@ -8,24 +8,30 @@ answers to earlier rounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
+from faultscape.ranking.points.answers import Answers
+from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
+from faultscape.reading.point_evidence import totals_from
 from faultscape.reading.point_pool import (
-    PixelTuples,
+    PointPool,
     draw_pixels,
     drawable,
     place_in_image,
     read_point_pool,
 )
+from faultscape.reading.point_truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream
+from faultscape.selection.points import PointGoal, point_probabilities
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
 from faultscape.verbs.select.replacement import existing_selection, put_selection
@@ -76,7 +82,12 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
         if held:
             tell_waiting(study, name, given.get("truth"), learns=True)
         rows = next_points(
-            study, Slots(models, define, held), number, engine=options.engine, workers=options.workers
+            study,
+            Slots(models, define, held),
+            number,
+            truth=given.get("truth") or study.likely_truth,
+            engine=options.engine,
+            workers=options.workers,
         )
         result = Slots(models, define, (*held, *rows))
         put_selection(study, name, result, anew=options.replace, number=len(rows), **define)
@@ -120,23 +131,24 @@ def _definition(name: str, given: Mapping[str, Any], was: Definition | None) -> 
 
 
 def next_points(
-    study: Study, so_far: Slots, number: int, *, engine: str, workers: int | None
+    study: Study, so_far: Slots, number: int, *, truth: str, engine: str, workers: int | None
 ) -> tuple[Point, ...]:
-    """Return the ``number`` points that follow those of a selection ``so_far``; SelectionError if no pixel
-    can be drawn.
+    """Return the ``number`` points that follow those of a selection ``so_far``, given the answers to these
+    under a truth; SelectionError if no pixel can be drawn.
     """
     models = so_far.models
     define = so_far.definition
     held = so_far.points
     run = {"engine": engine, "workers": workers}
     images = drawable(study, models, define)
-    pool = read_point_pool(study, models, define, images, **run).unlabelled
+    found = read_point_pool(study, models, define, images, points=held, **run)
+    pool = found.unlabelled
     if not (size := int(pool.pixels.sum())):
         where = f" that is more than {define['border']} pixels from a border" if define.get("border") else ""
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
-    chance = _chances(pool)
+    chance = point_probabilities(_so_far(study, found, held, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
     drawn = draw_pixels(study, models, define, images, pool, chance, numbers, **run)
     rows = study.corpus.by_id({image for image, _, _ in drawn})
@@ -158,5 +170,20 @@ def next_points(
     )
 
 
-def _chances(pool: PixelTuples) -> np.ndarray:
-    return np.full(len(pool.pixels), 1 / pool.pixels.sum())
+def goal_of(define: Definition) -> PointGoal:
+    """Return what the points of a selection are drawn for."""
+    return define.get("goal", "order")
+
+
+def _so_far(study: Study, found: PointPool, held: Sequence[Point], truth: str) -> PointTotals:
+    """Return the confusion counts of the pool as the answers to earlier draws show them."""
+    classes = study.classes
+    known = point_truth(study, held, truth)
+    told = known.known
+    pool = found.unlabelled
+    answers = Answers(
+        pool.places(found.said[:, told], len(classes) + 1),
+        np.array([point.probability for point in held])[told],
+        known.shares[told],
+    )
+    return totals_from(Pool(pool.labels, pool.pixels, len(classes)), answers, classes)
