@@ -112,7 +112,9 @@ def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     place = np.full(len(found.inside), GONE)
     place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
     pool = Pool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
-    return totals_from(pool, Answers(place, found.chance, found.shares), classes)
+    # without any answer there, draws say nothing about these images
+    kept = slice(0, len(place) if found.answered.any() else 0)
+    return totals_from(pool, Answers(place[kept], found.chance[kept], found.shares[kept]), classes)
 
 
 def totals_from(pool: Pool, answers: Answers, classes: Classes) -> PointTotals:

@@ -104,6 +104,7 @@ def point_totals(pool: Pool, answers: Answers, *, void: bool = True, folds: int 
     folds = int(min(folds, len(looks)))
     if folds > 1:
         whole, others = fit_beliefs(said, shares, classes, fold)
+        others += [whole] * (folds - len(others))  # the last folds may hold only draws that left the pool
         sizes = np.bincount(np.arange(len(looks)) % folds, minlength=len(others)) / len(looks)
     else:  # a single draw corrects nothing but the prior
         whole, others = prior_belief(pool.models, classes, truths), []
