@@ -12,6 +12,7 @@ from faultscape.errors import FixedSelectionError, OptionError, SelectionError, 
 from faultscape.prediction.catalogue import source_of, there
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.study import Study
+from faultscape.selection.catalogue import POINTS
 from faultscape.standings import ENOUGH
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import flag_of, option_words
@@ -60,7 +61,10 @@ def run_stages(options: RunOptions) -> Ran:
     if undone(study.reread(), "pairs"):
         done.append(repr(compare(study.called, engine=engine)))
     asked = _given(options, "scale", "per_class", "top", "distance", "concordance")
-    done += _selected(study.reread(), asked, options.goal, engine)
+    if options.points is not None:
+        done += _pointed(study.reread(), options.points, options.goal, asked, engine)
+    else:
+        done += _selected(study.reread(), asked, options.goal, engine)
     if study.reread().truths:
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
@@ -113,6 +117,20 @@ def _stressed_again(study: Study, engine: str) -> list[str]:
         about = study.stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study.called, about.line, engine=engine))
     return list(made.values())
+
+
+def _pointed(
+    study: Study, points: int, goal: Question | None, asked: dict[str, Any], engine: str
+) -> list[str]:
+    """Draw points, or as many more as are lacking."""
+    if asked:
+        flag = flag_of(next(iter(asked)))
+        raise OptionError(f"{flag} chooses images, and --points draws pixels; leave out one")
+    held = study.selections[POINTS].slots.points if POINTS in study.selections else ()
+    if len(held) >= points and goal in (None, study.selections[POINTS].slots.definition.get("goal")):
+        return []
+    aim = None if goal == "failures" else goal
+    return [_summary(select(study.called, points=points, goal=aim, engine=engine))]
 
 
 def _selected(study: Study, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:

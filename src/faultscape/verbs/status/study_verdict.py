@@ -11,7 +11,7 @@ from faultscape.standings import Standings
 from faultscape.verbs.graph import Node, node
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.plan.artefact import PLAN
-from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_needs
+from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, more_points, planned_needs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.status.costs import hours_of
@@ -72,6 +72,8 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
     if one is not None and one.artefact == LABELS_OF_SELECTION.name:
         return study.selection(one.name).now.asked - study.label_count(one.name).labelled, one.name
     name = next(iter(study.selections), "")
+    if one is not None and one.artefact == OPEN_QUESTION.name and study.selections[one.name].slots.points:
+        return more_points(study, one.name), one.name
     if one is not None and one.artefact == OPEN_QUESTION.name:
         drawing = more_images(study, one.name, planned_needs(study))
         name = one.name
