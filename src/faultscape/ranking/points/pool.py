@@ -16,6 +16,8 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
 
+_LARGEST = 2**62
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -89,27 +91,51 @@ class Tuples:
 def find_tuples(maps: Sequence[np.ndarray] | Iterable[np.ndarray], classes: int) -> Tuples:
     """Return the tuples of N pixels from each model's predictions (N,), sorted by the first model, the second, ...
 
-    A place beyond the last class is no class. Models are joined one by one and numbered again after each, so that
-    keys stay below N x (C + 1), however many models and classes there are. RankingError for no model, or unequal
-    numbers of pixels.
+    A place beyond the last class is no class. Keys are numbered again whenever another model would make them too
+    large, so that they never overflow, however many models and classes there are. RankingError for no model, or
+    unequal numbers of pixels.
 
     >>> found = find_tuples([np.array([0, 1, 1, 0]), np.array([1, 255, 0, 1])], classes=2)
     >>> found.said.tolist(), found.place.tolist()
     ([[0, 1, 1], [1, 0, 2]], [0, 2, 1, 0])
     """
-    place = None
-    said = np.zeros((0, 1), np.int64)
+    side = classes + 1
+    key = np.zeros(0, np.int64)
+    number = 0  # keys lie below this
+    joined: list[np.ndarray] = []  # columns of the keys numbered so far: what the models up to there say
+    waiting = 0  # models in the keys since
     for own in maps:
         label = np.asarray(own).ravel()
         label = np.where((label < 0) | (label >= classes), classes, label).astype(np.int64)
-        place = np.zeros(len(label), np.int64) if place is None else place
-        if len(place) != len(label):
-            raise RankingError(f"all models must predict the same pixels; got {len(place)} and {len(label)}")
-        keys, place = np.unique(place * (classes + 1) + label, return_inverse=True)
-        said = np.concatenate([said[:, keys // (classes + 1)], [keys % (classes + 1)]])
-    if place is None:
+        if not number:
+            key = np.zeros(len(label), np.int64)
+            number = 1
+        if len(key) != len(label):
+            raise RankingError(f"all models must predict the same pixels; got {len(key)} and {len(label)}")
+        if number * side > _LARGEST:
+            joined, key = _numbered(joined, key, waiting, side)
+            number = len(joined[0])
+            waiting = 0
+        key *= side
+        key += label
+        number *= side
+        waiting += 1
+    if not number:
         raise RankingError("tuples need at least one model")
-    return Tuples(said.astype(np.uint8 if classes < 256 else np.uint16), place)
+    joined, key = _numbered(joined, key, waiting, side)
+    return Tuples(np.array(joined).astype(np.uint8 if classes < 256 else np.uint16), key)
+
+
+def _numbered(
+    joined: list[np.ndarray], key: np.ndarray, waiting: int, side: int
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return what models say for each key that occurs, and the place of each pixel's key among these."""
+    keys, place = np.unique(key, return_inverse=True)
+    last = []
+    for _ in range(waiting):
+        last.append(keys % side)
+        keys = keys // side
+    return [column[keys] for column in joined] + last[::-1], place
 
 
 def mask_counts(said: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray:
