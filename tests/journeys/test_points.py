@@ -19,9 +19,9 @@ from faultscape.cli import main
 from faultscape.errors import LabellingError, RankingError, SelectionError
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Point
-from faultscape.reading.point_evidence import read_point_evidence
-from faultscape.reading.point_pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
-from faultscape.reading.point_truths import point_truth
+from faultscape.reading.points.evidence import read_point_evidence
+from faultscape.reading.points.pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from golden import STUDY, copied
 from refusals import refused
@@ -36,7 +36,7 @@ def _make(folder: Path) -> made.Corpus:
     first = {name: source for name, source in corpus.models.items() if name != "model-3"}
     fs.predict(study, first, engine="local")
     fs.compare(study, engine="local")
-    fs.select(study, points=POINTS, engine="local")
+    fs.select(study, sampling=fs.Sampling(points=POINTS), engine="local")
     return corpus
 
 
@@ -151,7 +151,7 @@ def test_more_points_follow_the_first_and_learn_from_their_answers(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
     first = points_of(study)
-    whole = fs.select(study, points=POINTS + 40, as_="whole", engine="local").points
+    whole = fs.select(study, sampling=fs.Sampling(points=POINTS + 40), as_="whole", engine="local").points
     assert [(p.image, p.pixel) for p in whole[:POINTS]] == [(p.image, p.pixel) for p in first]
     answer_all(study, corpus, tmp_path / "first")
     more = fs.select(study, more=40, as_="points", engine="local").points
@@ -232,12 +232,12 @@ def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
 def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    fs.select(study, points=POINTS, as_="again", engine="processes")
+    fs.select(study, sampling=fs.Sampling(points=POINTS), as_="again", engine="processes")
     other = str(made.collected(corpus, tmp_path / "other", shard_size=3))
     for name in ("model-2", "model-0", "model-1"):
         fs.predict(other, {name: corpus.models[name]}, engine="local")
     fs.compare(other, engine="local")
-    fs.select(other, points=POINTS, engine="local")
+    fs.select(other, sampling=fs.Sampling(points=POINTS), engine="local")
     first = points_of(study)
     assert points_of(study, "again") == first
     assert [(p.image, p.row, p.column) for p in points_of(other)] == [
@@ -278,7 +278,7 @@ def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     fs.collect(sized, str(corpus.photos), classes=str(corpus.classes), size=size)
     fs.predict(sized, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
     fs.compare(sized, engine="local")
-    drawn = fs.select(sized, points=40, engine="local").points
+    drawn = fs.select(sized, sampling=fs.Sampling(points=40), engine="local").points
     held = Study(sized)
     truths = dict(zip(corpus.ids, corpus.truths, strict=True))
     working = held.settings.working_size or (48, 36)
@@ -298,7 +298,7 @@ def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
 
 
 def test_with_a_margin_no_point_lies_near_a_border(study: str, corpus: made.Corpus) -> None:
-    drawn = fs.select(study, points=60, sampling=fs.Sampling(border=2), as_="inside", engine="local").points
+    drawn = fs.select(study, sampling=fs.Sampling(points=60, border=2), as_="inside", engine="local").points
     held = Study(study)
     for point in drawn:
         for model in held.models:
@@ -413,7 +413,7 @@ def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: 
     fs.collect(moved, str(photos), classes=str(corpus.classes))
     fs.predict(moved, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
     fs.compare(moved, engine="local")
-    drawn = fs.select(moved, points=20, engine="local").points
+    drawn = fs.select(moved, sampling=fs.Sampling(points=20), engine="local").points
     (photos / f"{drawn[0].image}.png").unlink()
     found = fs.label.export(moved, str(tmp_path / "out"), selection="points")
     gone = len({(p.image, p.row, p.column) for p in drawn if p.image == drawn[0].image})
@@ -425,7 +425,7 @@ def test_points_do_not_ask_for_masks(study: str) -> None:
     made_ = Study(study).selection("points")
     assert made_.now.images == ()
     assert made_.now.asked == POINTS
-    told = repr(fs.select(study, points=POINTS))
+    told = repr(fs.select(study, sampling=fs.Sampling(points=POINTS)))
     assert f"points: {POINTS} points to answer in 10 images, drawn for the order of the models" in told
     fs.select(study, goal="order", budget=4, engine="local")
     assert Study(study).selection("order").now.asked == 4

@@ -269,8 +269,8 @@ label import {pointed} points-nowhere.csv -> 'nope' is not an image of the study
 label import {pointed} points-outside.csv -> row 36, column 0 lies outside of 'part0/photo 000', which has 36 rows and 48 columns
 label import {pointed} points-odd.csv -> expected a row and a column, from 0; got '-1' and 'x'
 label import {pointed} points-blank.csv -> no line could be used; no line is filled in
-label import {selected} points-undrawn.csv -> row 1, column 2 of 'part0/photo 000' is no point of any selection
-label import {pointed} discard.csv --format points -> it needs image, row, column, answer
+label import {selected} points-undrawn.csv -> row 1, column 2 of 'part0/photo 000' was not drawn: no selection has it
+label import {pointed} discard.csv --format points -> is not a table of points, which needs the columns image, row, column, answer
 rank {pointed} -> there are no labels yet
 report {pointed} -> selection 'points' asks about points, of which there is no page
 label check notes.txt -> not recognised as a labelling tool's format (labelme, cvat,
@@ -597,7 +597,7 @@ def _make_maps(folder: Path) -> made.Corpus:
     at = further("compared")
     fs.compare(str(at), engine="local")
     fs.select(str(further("drawn")), goal="order", budget=2, engine="local")
-    fs.select(str(further("pointed")), points=10, engine="local")
+    fs.select(str(further("pointed")), sampling=fs.Sampling(points=10), engine="local")
     at = further("selected")
     fs.select(str(at), engine="local")
     at = further("labelled")

@@ -21,7 +21,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from faultscape.ranking.methods.rank_centrality import rank_centrality
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
+
+if TYPE_CHECKING:
+    from faultscape.ranking.points.totals import PointTotals
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
 Takes = Literal["ratios", "counts", "scores", "draws", "choices", "points"]
@@ -69,7 +72,7 @@ class Ranking:
     - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a
       label does not decide, weights how often an image is drawn;
     - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
-    - "points": an estimate of pooled mIoU from answers to single pixels (see ranking.points);
+    - "points": ``compute(PointTotals) -> (J,)``, of answers to single pixels (see ranking.points);
     - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
       models (`choice_shares.choice_games`).
 
@@ -124,6 +127,14 @@ def pair_flow(counts: PairCounts, laplace: float) -> np.ndarray:
 def pair_points(counts: PairCounts) -> np.ndarray:
     """Return the points of the row model against the column model: wins, and half a point for a tie."""
     return counts.wins + counts.ties / 2
+
+
+def pooled_scores(totals: PointTotals) -> np.ndarray:
+    """Return the pooled mIoU (J,) of the models from the totals that points give."""
+    # the belief behind it loads what rankings of images need not
+    from faultscape.ranking.points.estimates import point_scores
+
+    return point_scores(totals).score
 
 
 _PER_IMAGE = "mean of per-image {metric}"
@@ -267,7 +278,7 @@ RANKINGS: tuple[Ranking, ...] = (
         "ours; Särndal, Swensson and Wretman 1992",
         UNBIASED,
         "points",
-        lambda found: found.scores,
+        pooled_scores,
         "share",
         "student",
         score="pooled mIoU over all images that could be drawn, estimated",
@@ -327,6 +338,7 @@ _CALLED_WITH = {  # the arguments and the result of a user's own ranking
         "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)"
     ),
 }
+_OF_ONE_KIND = ("draws", "choices", "points")  # what no ranking of your own can take
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 
@@ -411,7 +423,7 @@ def find_ranking(source: str) -> Ranking:
             raise OptionError(
                 f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}"
             )
-    if held.takes in ("draws", "choices", "points"):
+    if held.takes in _OF_ONE_KIND:
         raise OptionError(
             f"ranking {source}: takes {held.takes}, which rankings of your own cannot; let it take scores,"
             " counts or ratios"
@@ -481,9 +493,11 @@ def _read_only(given: Any) -> Any:
 CHANCE = "chance"
 BEST = "best"
 TOP = "top"
+POINTS = "points"
 DUELS = "duels"
 FIRST = {  # per way of choosing, the first of these that is present and usable
-    CHANCE: ("points", "prediction_powered", "lure", "reuse_mean"),
+    CHANCE: ("prediction_powered", "lure", "reuse_mean"),
+    POINTS: ("points",),
     BEST: ("reuse_margins", "margins", "reuse_mean"),
     TOP: ("reuse_mean",),  # a control variate can collapse after choices without probabilities
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
@@ -492,7 +506,8 @@ SELECTION = "--goal order"
 
 
 def chosen_by(rows: Sequence[Row]) -> str:
-    """Return how the images of a selection were chosen: by ``chance`` if every draw has a probability.
+    """Return how the images of a selection were chosen: by ``chance`` if every draw has a probability; pixels
+    as ``points``.
 
     >>> (
     ...     chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]),
@@ -503,7 +518,7 @@ def chosen_by(rows: Sequence[Row]) -> str:
     'duels'
     """
     if rows and isinstance(rows[0], Point):
-        return CHANCE
+        return POINTS
     if not rows or not isinstance(rows[0], Draw):
         return DUELS
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP

@@ -3,8 +3,8 @@ selection of classifiers asks.
 
 Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
 map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
-A selection of points asks about points instead of images: one counts as labelled when somebody answered it,
-or its image has a map.
+A selection of points asks about points instead of images: one counts as labelled when it has an answer, or
+its image has a map.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
-from faultscape.reading.point_truths import point_truth
+from faultscape.reading.points.truths import point_truth
 from faultscape.selection.spares import effective, with_models_left
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps

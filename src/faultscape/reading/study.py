@@ -24,13 +24,14 @@ from faultscape.ranking.standings_json import from_json
 from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
+from faultscape.reading.points.truths import answer_rows
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
 from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.points import PointAnswers, classes_seen
+from faultscape.study.answers.points import PointAnswers
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.folder import existing, file_version
 from faultscape.study.json_text import read_object
@@ -498,7 +499,7 @@ class Study:
         answers = self._answer_rows(truth, removed)
         gone = sorted(self.labels_gone(truth).items()) if removed else []
         chosen = sorted(self._choice_rows(truth, removed))
-        points = sorted(self._point_rows(truth, removed))
+        points = [] if self.classifies else answer_rows(self, truth, removed)
         return key_of(
             labels,
             *([answers] if answers or gone else []),
@@ -525,18 +526,6 @@ class Study:
             if choice.image not in removed:
                 named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
                 rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
-        return rows
-
-    def _point_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the answers to points of a truth that count, with the first names of renamed classes."""
-        first = self.settings.classes.first_name_of
-        rows = list[tuple[str, ...]]()
-        for one in () if self.classifies else self.point_answers.answers(truth):
-            if one.image not in removed:
-                seen = classes_seen(one.answer, first) or (one.answer,)
-                called = [first.get(name, name) for name in seen]
-                place = one.image, str(one.row), str(one.column)
-                rows.append((*place, *called, one.annotator, str(one.repeat)))
         return rows
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:

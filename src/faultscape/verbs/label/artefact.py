@@ -101,7 +101,7 @@ def points_target(name: str, answered: int) -> str:
     >>> points_target("points", 0), points_target("night", 120)
     ('points/', 'points-night-120/')
     """
-    words = ["points", *([] if name == "points" else [name]), *([str(answered)] if answered else [])]
+    words = [*dict.fromkeys(["points", name]), *([str(answered)] if answered else [])]
     return shlex.quote("-".join(words)) + "/"
 
 

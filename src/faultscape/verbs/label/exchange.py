@@ -16,11 +16,12 @@ from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
-from faultscape.verbs.label import answer_lines, mask_export, masks, point_export, point_import, questions
+from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
-from faultscape.verbs.label.point_result import PointsAnswered, PointsExported
+from faultscape.verbs.label.points import table_export, table_import
+from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -76,17 +77,17 @@ def export_labels(
     asks = bool(study.selection(options.selection).slots.points)
     if asks and options.format is None:
         form = POINTS
-    if asks != (form.kind == "points"):
+    if asks != (form.kind == POINTS.kind):
         instead = f"asks about points, with --format {POINTS.name}" if asks else "asks for labels of images"
         raise OptionError(f"selection {options.selection!r} {instead}; --format {form.name} does not fit it")
-    if form.kind in ("questions", "points"):
+    if form.kind in ("questions", POINTS.kind):
         if options.sessions.people:
             raise OptionError(
                 "--annotators applies to masks only; share questions with `label serve`, or give everyone"
                 " the same file"
             )
-        if form.kind == "points":
-            return point_export.export(study, options, form)
+        if form.kind == POINTS.kind:
+            return table_export.export(study, options, form)
         return questions.export(study, options, form)
     if options.again:
         raise OptionError(
@@ -154,13 +155,14 @@ def _imported(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
-    if not classifies and options.format in (None, POINTS.name) and (table := point_import.table_of(source)):
+    if not classifies and options.format in (None, POINTS.name) and (table := table_import.table_of(source)):
         _refuse_pattern(options)
         if options.labels is not None:
             raise OptionError("--labels applies to mask files only; in a table of points classes have names")
-        return point_import.import_(study, source, table, options.truth, POINTS)
-    if form.kind == "points":
-        raise LabellingError(f"{source}: is no table of points: it needs {', '.join(point_tables.NEEDED)}")
+        return table_import.import_(study, source, table, options.truth, POINTS)
+    if form.kind == POINTS.kind:
+        needed = ", ".join(point_tables.NEEDED)
+        raise LabellingError(f"{source}: is not a table of points, which needs the columns {needed}")
     if not classifies and Path(source).is_file() and discards.is_table(source):
         _refuse_pattern(options)
         if options.labels is not None or options.format is not None:

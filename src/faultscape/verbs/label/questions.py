@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import ids_meant
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
@@ -30,7 +31,6 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
-from faultscape.verbs.label.class_words import class_named
 from faultscape.verbs.label.masks import say_both, without_taken_back
 from faultscape.verbs.label.result import Answered, Asked, import_line
 

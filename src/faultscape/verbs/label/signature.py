@@ -10,7 +10,7 @@ from faultscape.arguments import LabelMeanings, Place, needed_text
 from faultscape.errors import OptionError, closest
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
 from faultscape.verbs.label.options import SessionRules
-from faultscape.verbs.label.point_result import PointsAnswered, PointsExported
+from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,

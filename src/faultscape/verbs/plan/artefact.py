@@ -94,6 +94,8 @@ def _can_say(study: Study, name: str) -> bool:
     """Whether a selection that a plan should use exists, and can be a random draw from the current pool."""
     if name not in study.selections or not standings.is_by_chance(study, name):
         return False
+    if study.selections[name].slots.points:  # a plan is about images
+        return False
     return not (not selection.SELECTION.is_done(study, name) and selection.is_superseded(study, name))
 
 

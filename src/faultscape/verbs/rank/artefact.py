@@ -100,11 +100,11 @@ def _truths(made: Instance) -> str | None:
 
 
 def is_by_chance(study: Study, name: str) -> bool:
-    """Whether the images of a selection were drawn at random."""
+    """Whether the images, or points, of a selection were drawn at random."""
     # ranking loads scipy, which `status` rarely needs
-    from faultscape.ranking.catalogue import CHANCE, chosen_by
+    from faultscape.ranking.catalogue import CHANCE, POINTS, chosen_by
 
-    return chosen_by(study.selections[name].slots.rows) == CHANCE
+    return chosen_by(study.selections[name].slots.rows) in (CHANCE, POINTS)
 
 
 def key(study: Study, name: str) -> str:

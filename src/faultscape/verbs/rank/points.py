@@ -15,15 +15,14 @@ from faultscape.errors import OptionError, RankingError, counted
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import JsonObject
 from faultscape.ranking.agreement import compare_benchmark
-from faultscape.ranking.drawn.gaps import level_of_all
-from faultscape.ranking.point_ranking import point_ranking
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
+from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import POOL
-from faultscape.reading.point_evidence import PointEvidence, read_point_evidence, totals_of
+from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
 from faultscape.reading.study import Study
-from faultscape.standings import ModelRanking, Standings
+from faultscape.standings import Standings
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
 
@@ -69,7 +68,7 @@ def standings_of_points(
         models=found.models,
         labels=labels | {"points": known},
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
-        rankings={NAME: _ranking(found.models, scores, spread)},
+        rankings={NAME: point_ranking(found.models, scores, spread, speaks_of=POOL)},
         definitions=_definitions(study, asked, truth, where),
         notes=tuple(_notes(found, totals, scores)),
         provenance=_provenance(study, asked, truth, where, closed),
@@ -80,17 +79,6 @@ def standings_of_points(
     drawn = rng.multivariate_normal(scores.score, scores.covariance, asked.resamples, method="eigh")
     compared = compare_benchmark(found.models, closed, {NAME: scores.score}, {NAME: drawn})
     return replace(standings, benchmark=compared)
-
-
-def _ranking(models: tuple[str, ...], scores: PointScores, spread: intervals.Spread) -> ModelRanking:
-    return point_ranking(
-        models,
-        scores.score,
-        intervals.score_intervals(scores, spread),
-        intervals.better_p_values(scores, spread),
-        intervals.difference_intervals(scores, spread, level_of_all(len(models))),
-        speaks_of=POOL,
-    )
 
 
 def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:

@@ -23,6 +23,7 @@ from faultscape.study.folder import local, put
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
+from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
 from faultscape.verbs.rank.points import standings_of_points
@@ -52,7 +53,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         )
     truth = study.truth(options.truth)
     slots = study.selection(selection).slots
-    by_chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
+    by_chance = artefact.is_by_chance(study, selection)
     check_population(options.population, by_chance, study.place, where=bool(options.where))
     target = _target(study.root, options)
     for other in options.against:

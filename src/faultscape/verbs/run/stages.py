@@ -39,6 +39,7 @@ from faultscape.verbs.run.signature import Ran
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.select import select
 from faultscape.verbs.select.chosen_result import Selected
+from faultscape.verbs.select.options import Sampling
 from faultscape.verbs.status import status
 from faultscape.verbs.status.more_images import pool_size
 from faultscape.verbs.verb import call_again
@@ -130,7 +131,7 @@ def _pointed(
     if len(held) >= points and goal in (None, study.selections[POINTS].slots.definition.get("goal")):
         return []
     aim = None if goal == "failures" else goal
-    return [_summary(select(study.called, points=points, goal=aim, engine=engine))]
+    return [_summary(select(study.called, goal=aim, engine=engine, sampling=Sampling(points=points)))]
 
 
 def _selected(study: Study, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:

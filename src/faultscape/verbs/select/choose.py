@@ -78,7 +78,7 @@ def _in_any_folder(asked: SelectOptions) -> SelectOptions:
 
 def _given(asked: SelectOptions) -> dict[str, Any]:
     """Return {option: value} of the given options that decide what is chosen."""
-    own = ("goal", "per_class", "top", "budget", "points", "more", "seed", "truth")
+    own = ("goal", "per_class", "top", "budget", "more", "seed", "truth")
     flat = {name: getattr(asked, name) for name in own}
     flat |= vars(asked.maps) | vars(asked.classifiers) | vars(asked.sampling)
     return {name: value for name, value in flat.items() if value is not None}
@@ -238,7 +238,7 @@ def _choose(study: Study, asked: SelectOptions) -> tuple[str, Slots]:
 
 def _name_of(study: Study, asked: SelectOptions) -> str:
     """Return the requested selector, that of the goal, or that of the existing selection; mad by default."""
-    if asked.points is not None and asked.selector in (None, POINTS):
+    if asked.sampling.points is not None and asked.selector in (None, POINTS):
         return POINTS
     if asked.goal is not None and asked.selector != POINTS:
         return chosen_for(asked.goal, asked.selector)
@@ -264,7 +264,7 @@ def _refuse_unsaid_selector(study: Study, asked: SelectOptions) -> None:
 
 def _says_how(asked: SelectOptions) -> bool:
     """Whether options say how images are drawn."""
-    how = (asked.selector, asked.goal, asked.points, asked.sampling.temperature)
+    how = (asked.selector, asked.goal, asked.sampling.points, asked.sampling.temperature)
     return any(option is not None for option in how)
 
 

@@ -1,7 +1,7 @@
 """Draw points: single pixels of label maps, each with a known probability; a new selection, or more points
 for one.
 
-Conventions: as in ``reading.point_pool``. Draws are independent, with replacement. Draw m uses the m-th
+Conventions: as in ``reading.points.pool``. Draws are independent, with replacement. Draw m uses the m-th
 number of the seed's stream whatever came before; each round has its own probabilities, which may use the
 answers to earlier rounds.
 """
@@ -19,15 +19,15 @@ from faultscape.ranking.points.answers import Answers
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
-from faultscape.reading.point_evidence import totals_from
-from faultscape.reading.point_pool import (
+from faultscape.reading.points.evidence import totals_from
+from faultscape.reading.points.pool import (
     PointPool,
     draw_pixels,
     drawable,
     place_in_image,
     read_point_pool,
 )
-from faultscape.reading.point_truths import point_truth
+from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream

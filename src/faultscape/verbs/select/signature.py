@@ -35,7 +35,6 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
-    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -61,7 +60,6 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
-    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -87,7 +85,6 @@ def select(
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
-    points: int | None = None,
     more: int | None = None,
     seed: int | None = None,
     truth: str | None = None,
@@ -132,9 +129,6 @@ def select(
     budget
         How many images the other selectors draw (default 100; with --goal best 10, since later draws depend
         on the labels).
-    points
-        Draw this many pixels instead of images, about each of which a person says what it shows (default
-        300): scores are then pooled mIoU.
     more
         Draw this many more, using the labels that exist now.
     seed
@@ -160,7 +154,7 @@ def select(
     classifiers
         For classifiers: `ClassifierRules(distance=...)`.
     sampling
-        How images are taken: `Sampling(spares=...)`.
+        How images, or pixels, are taken: `Sampling(spares=...)`.
     printing
         Printed output: `Printing(list_=...)`.
     """

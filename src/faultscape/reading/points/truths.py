@@ -7,7 +7,7 @@ classes is half a vote for each, and classes with as many votes share the pixel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,20 @@ def answers_of(study: Study, truth: str) -> dict[Pixel, list[PointAnswer]]:
         if not one.repeat:
             out.setdefault((one.image, one.row, one.column), []).append(one)
     return out
+
+
+def answer_rows(study: Study, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the answers of a truth that count, sorted, without those about ``removed`` images, with the
+    first names of renamed classes: what a key of the truth is made of.
+    """
+    first = study.settings.classes.first_name_of
+    rows = list[tuple[str, ...]]()
+    for one in study.point_answers.answers(truth):
+        if one.image not in removed:
+            seen = classes_seen(one.answer, first) or (one.answer,)
+            place = one.image, str(one.row), str(one.column)
+            rows.append((*place, *(first.get(name, name) for name in seen), one.annotator, str(one.repeat)))
+    return sorted(rows)
 
 
 def point_truth(

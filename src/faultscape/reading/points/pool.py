@@ -35,7 +35,7 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus
 if TYPE_CHECKING:
     from faultscape.study.parts import Part
 
-_AT = "faultscape.reading.point_pool"
+_AT = "faultscape.reading.points.pool"
 
 
 @dataclass(frozen=True, eq=False)

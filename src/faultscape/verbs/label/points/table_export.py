@@ -16,10 +16,10 @@ from faultscape.labelling.catalogue import Format
 from faultscape.labelling.point_tables import AskedPoint, filled
 from faultscape.nouns import Point
 from faultscape.progress import progress
-from faultscape.reading.point_truths import point_truth
+from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import LABELS, Study
 from faultscape.study.folder import local, put
-from faultscape.verbs.label.point_result import PointsExported
+from faultscape.verbs.label.points.result import PointsExported
 from faultscape.verbs.label.result import import_line, steps_text
 
 if TYPE_CHECKING:

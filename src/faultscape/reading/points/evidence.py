@@ -20,8 +20,8 @@ from faultscape.nouns import Classes
 from faultscape.ranking.points.answers import GONE, Answers
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
-from faultscape.reading.point_pool import PixelTuples, drawable, lacking_maps, read_point_pool
-from faultscape.reading.point_truths import point_truth
+from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool
+from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
 

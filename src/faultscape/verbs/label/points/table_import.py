@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import ids_meant
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling.catalogue import Format
@@ -18,9 +19,8 @@ from faultscape.study.answers.points import BORDER, CANNOT_TELL, VOID, PointAnsw
 from faultscape.study.folder import refuse_twin
 from faultscape.study.settings import Settings
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
-from faultscape.verbs.label.class_words import class_named
-from faultscape.verbs.label.point_export import TABLE
-from faultscape.verbs.label.point_result import PointsAnswered
+from faultscape.verbs.label.points.result import PointsAnswered
+from faultscape.verbs.label.points.table_export import TABLE
 
 if TYPE_CHECKING:
     from faultscape.study.tables.corpus import Image
@@ -99,7 +99,10 @@ def _answer(
         size = f"{image.height} rows and {image.width} columns"
         return f"row {said.row}, column {said.column} lies outside of {said.image!r}, which has {size}", ""
     if said[:3] not in drawn:
-        return f"row {said.row}, column {said.column} of {said.image!r} is no point of any selection", ""
+        return (
+            f"row {said.row}, column {said.column} of {said.image!r} was not drawn: no selection has it",
+            "",
+        )
     return seen_in(said.answer, settings)
 
 
