@@ -421,6 +421,34 @@ def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: 
     assert "whose file is missing or has changed, and without a crop" in repr(found)
 
 
+def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    answer_all(study, corpus, tmp_path / "all")
+    with refused(RankingError, "if the pool has 6 groups of images; make them with `faultscape collect"):
+        fs.rank(study, selection="points", population="future")
+    assert fs.rank(study, selection="points").to_come == {}
+    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+    found = fs.rank(study, selection="points")
+    pool, later = found.rankings["points"], found.to_come["points"]
+    assert later.scores == pool.scores
+    assert later.speaks_of == "future"
+    assert found.verdict.population == "future"
+
+    def width(ranking: fs.ranking.ModelRanking, model: str) -> float:
+        low, high = ranking.score_interval[model]
+        return high - low
+
+    assert all(width(later, model) > width(pool, model) for model in found.models)
+    turned = fs.rank(study, selection="points", population="future")
+    assert turned.rankings["points"] == later
+    assert turned.of_pool["points"] == pool
+    # masks leave the spread between images, as leaving out one after the other shows it
+    fs.label.import_(study, str(corpus.truth))
+    known = fs.rank(study, selection="points").to_come["points"]
+    left = [pooled(corpus, "model-2", [i for i in corpus.ids if i != one]) for one in corpus.ids]
+    error = np.sqrt(9 * np.var(left))  # the jackknife's: (n - 1) / n times the sum of squares
+    assert width(known, "model-2") == pytest.approx(2 * 2.262 * error, rel=0.25)
+
+
 def test_points_do_not_ask_for_masks(study: str) -> None:
     made_ = Study(study).selection("points")
     assert made_.now.images == ()

@@ -337,6 +337,12 @@ class Study:
         """Return the current key of everything that a selection over these models is drawn from."""
         return self._drawn_from(tuple(models))
 
+    def pool_key(self, slots: Slots) -> str:
+        """Return the current key of everything that a selection depends on: points, which speak about any
+        model, stay what they are if predictions change.
+        """
+        return self.drawn_from(() if slots.points else slots.models)
+
     def knows(self, models: Sequence[str]) -> bool:
         """Whether the study still has all of these models."""
         return all(model in self.settings.models for model in models)

@@ -19,8 +19,9 @@ from faultscape.errors import RankingError, counted
 from faultscape.nouns import Classes
 from faultscape.ranking.points.answers import GONE, Answers
 from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.to_come import added_by_points
 from faultscape.ranking.points.totals import PointTotals, point_totals
-from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool
+from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
@@ -30,12 +31,11 @@ from faultscape.standings import SKIPPED
 class PointEvidence:
     """The pixels of the ``images`` that count, and of M draws the labels ``said`` (J, M) of the models, the
     ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance`` (M,) of the
-    pixel at that draw, its ``round`` (M,), whether it lies ``inside`` (M,) the unlabelled images, and its
-    image (``drawn_in``).
+    pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image (``drawn_in``).
 
-    ``late`` are the models that are left out because they lack maps. ``waiting`` is how many points have no
-    answer yet, ``after`` how many answers come after one of these and do not count, and ``untold`` how many
-    of the draws nobody can tell.
+    ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
+    are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
+    answers come after one of these and do not count, and ``untold`` how many of the draws nobody can tell.
     """
 
     models: tuple[str, ...]
@@ -45,9 +45,9 @@ class PointEvidence:
     said: np.ndarray
     shares: np.ndarray
     chance: np.ndarray
-    round: np.ndarray
     inside: np.ndarray
     drawn_in: tuple[str, ...]
+    told: int
     late: tuple[str, ...]
     waiting: int
     after: int
@@ -91,9 +91,9 @@ def read_point_evidence(
         found.said[:, kept],
         known.shares[kept],
         np.array([point.probability for point in points[kept]]),
-        np.array([point.round for point in points[kept]]),
         inside[kept],
         tuple(point.image for point in points[kept]),
+        int((known.known & np.isin([point.image for point in points], images))[kept].sum()),
         tuple(missing),
         int((~done).sum()),
         int((known.asked & inside)[number:].sum()),
@@ -123,6 +123,40 @@ def totals_from(pool: Pool, answers: Answers, classes: Classes) -> PointTotals:
     """
     void = bool(classes.void) or bool(answers.shares[:, -1].any()) or bool(pool.known[:, :, -1].any())
     return point_totals(pool, answers, void=void)
+
+
+def added_by_image(
+    study: Study,
+    name: str,
+    truth: str,
+    found: PointEvidence,
+    totals: PointTotals,
+    slopes: np.ndarray,
+    *,
+    engine: str,
+) -> np.ndarray:
+    """Return (J, I) what each of the images that count adds to the change of a score with these ``slopes``
+    (J, C + 1, C + 1): its pixels by what is expected of them, or by its map, and its points.
+    """
+    define = study.selection(name).slots.definition
+    expected = totals.belief.slopes(found.unlabelled.labels, slopes)
+    *labels, true = found.labelled.labels.astype(np.int64)
+    known = np.array([table[own, true] for table, own in zip(slopes, labels, strict=True)])
+    sums = sum_values(
+        study,
+        found.models,
+        define,
+        found.images,
+        (found.unlabelled, expected),
+        (found.labelled, known),
+        truth=truth,
+        engine=engine,
+    )
+    place = {image: k for k, image in enumerate(found.images)}
+    at = [place[image] for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
+    for own, added in zip(sums, added_by_points(totals, slopes), strict=True):
+        np.add.at(own, at, added)
+    return sums
 
 
 def _counted(done: np.ndarray) -> int:

@@ -364,6 +364,76 @@ class _Chances:
         return np.where(self._keys[place] == keys, self._chance[place], 0.0)
 
 
+@dataclass(frozen=True)
+class ValuesJob:
+    """One shard of whose ``images`` values are summed over pixels: those of the tuples that the file
+    ``values`` of the study holds, of images with a map of the ``truth`` with its labels as the last.
+    """
+
+    study: str
+    models: tuple[str, ...]
+    border: int
+    values: str
+    truth: str
+    number: int
+    images: tuple[str, ...]
+
+
+def sum_values(
+    study: Study,
+    models: Sequence[str],
+    define: Definition,
+    images: Sequence[str],
+    unlabelled: tuple[PixelTuples, np.ndarray],
+    labelled: tuple[PixelTuples, np.ndarray],
+    *,
+    truth: str,
+    engine: str,
+) -> np.ndarray:
+    """Return (K, I) the sums over the pixels of each of some images of the values (K, X) of their tuples."""
+    n = len(study.classes) + 1
+    sink = io.BytesIO()
+    parts = {"rest": unlabelled, "known": labelled}
+    arrays = {f"{kind} keys": tuples.packed(found.labels, n) for kind, (found, _) in parts.items()}
+    np.savez(sink, **arrays, **{f"{kind} values": held for kind, (_, held) in parts.items()})  # type: ignore[arg-type]
+    name = fill.leave(study.root, "values", sink.getvalue())
+    about = str(study.root), tuple(models), define.get("border", 0), name, truth
+    shard_of = study.corpus.shards_of(images)
+    jobs = [
+        ValuesJob(*about, shard, tuple(image for image in images if shard_of[image] == shard))
+        for shard in sorted(set(shard_of.values()))
+    ]
+    out = dict[str, np.ndarray]()
+    try:
+        found = _gathered(study, "sum_of_images", jobs, len(images), engine, None)
+    finally:
+        (study.root / name).unlink()
+    for job, held in zip(jobs, found, strict=True):
+        out |= dict(zip(job.images, held["sums"].T, strict=True))
+    return np.array([out[image] for image in images]).T
+
+
+@task(ValuesJob)
+def sum_of_images(job: ValuesJob, tick: Tick) -> str:
+    """Sum the values of each of one shard's images, and return the name of a temporary file in the study with
+    them.
+    """
+    study = Study(job.study)
+    n = len(study.classes) + 1
+    with np.load(study.root / job.values) as held:
+        tables = {kind: (held[f"{kind} keys"], held[f"{kind} values"]) for kind in ("rest", "known")}
+    sums = dict[str, np.ndarray]()
+    wanted = set(job.images)
+    for image, maps, near, truth in _stacks(study, job.number, job.models, job.border, wanted, job.truth):
+        keys, pixels = tuples.merged([_counted([*maps, *([] if truth is None else [truth])], near, n)])
+        known, values = tables["rest" if truth is None else "known"]
+        sums[image] = values[:, np.searchsorted(known, keys)] @ pixels
+        tick(1)
+    sink = io.BytesIO()
+    np.savez(sink, sums=np.array([sums[image] for image in job.images]).T)
+    return fill.leave(study.root, f"sums-{part_name(job.number)}", sink.getvalue())
+
+
 def joint_runs(maps: Sequence[np.ndarray], near: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return where the joint runs of maps (H, W) begin, as numbers of pixels row by row, and how many pixels
     each has; a run lies in one row, and in or outside of what is ``near`` a border.

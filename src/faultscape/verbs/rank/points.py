@@ -12,17 +12,24 @@ import numpy as np
 
 from faultscape import __version__
 from faultscape.errors import OptionError, RankingError, counted
+from faultscape.metrics.intervals.units import LEAST as LEAST_GROUPS
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.nouns import JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.row import point_ranking
+from faultscape.ranking.points.to_come import spread_over_groups
 from faultscape.ranking.points.totals import PointTotals
-from faultscape.ranking.replicates import POOL
-from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
+from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.points.evidence import (
+    PointEvidence,
+    added_by_image,
+    read_point_evidence,
+    totals_of,
+)
 from faultscape.reading.study import Study
-from faultscape.standings import Standings
+from faultscape.standings import ModelRanking, Standings
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
 
@@ -54,8 +61,8 @@ def standings_of_points(
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
     found = read_point_evidence(study, name, truth, where and where.images, engine=asked.engine)
-    known = int(found.answered.sum())
-    if found.unlabelled.pixels.sum() and known < LEAST:
+    known = found.told
+    if known < LEAST and found.unlabelled.pixels.sum():
         raise RankingError(
             f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
             f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
@@ -63,12 +70,23 @@ def standings_of_points(
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)
     spread = intervals.pool_spread(totals, scores)
-    labels = {"used": known, "slots": len(found.said[0]) + found.waiting, "missing": found.waiting}
+    labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
+    of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
+    later = _of_images_to_come(study, truth, asked, found, totals, scores)
+    future = asked.population == FUTURE
+    if future and later is None:
+        raise RankingError(
+            f"--population future: points speak about images to come if the pool has {LEAST_GROUPS} groups of"
+            f" images; make them with `faultscape collect {study.place} --group PATTERN`, or leave it out"
+        )
+    other = {} if later is None else {NAME: of_pool if future else later}
     standings = Standings(
         models=found.models,
         labels=labels | {"points": known},
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
-        rankings={NAME: point_ranking(found.models, scores, spread, speaks_of=POOL)},
+        rankings={NAME: later if future and later is not None else of_pool},
+        to_come={} if future else other,
+        of_pool=other if future else {},
         definitions=_definitions(study, asked, truth, where),
         notes=tuple(_notes(found, totals, scores)),
         provenance=_provenance(study, asked, truth, where, closed),
@@ -79,6 +97,25 @@ def standings_of_points(
     drawn = rng.multivariate_normal(scores.score, scores.covariance, asked.resamples, method="eigh")
     compared = compare_benchmark(found.models, closed, {NAME: scores.score}, {NAME: drawn})
     return replace(standings, benchmark=compared)
+
+
+def _of_images_to_come(
+    study: Study,
+    truth: str,
+    asked: RankOptions,
+    found: PointEvidence,
+    totals: PointTotals,
+    scores: PointScores,
+) -> ModelRanking | None:
+    """Return the ranking whose intervals speak of images to come; None without groups of images, because
+    neighbours in a sequence are alike, or for a part of the images.
+    """
+    groups = study.groups
+    of = [groups.get(image, "") for image in found.images]
+    if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
+        return None
+    sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
+    return point_ranking(found.models, scores, spread_over_groups(sums, np.array(of)), speaks_of=FUTURE)
 
 
 def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:

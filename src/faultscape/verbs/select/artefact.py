@@ -52,7 +52,7 @@ def successor(study: Study, name: str) -> str:
             and not is_replaced(study, other)
             and _asked(made.slots) == asked
             and set(made.slots.models) == set(study.models)
-            and made.drawn_from == study.drawn_from(made.slots.models)
+            and made.drawn_from == study.pool_key(made.slots)
         ),
         "",
     )
@@ -164,8 +164,7 @@ def _added(made: Instance) -> str:
 
 def _maps(made: Instance) -> str:
     held = made.study.selections[made.name]
-    models = held.slots.models
-    return made.study.drawn_from(models) if made.study.knows(models) else held.drawn_from
+    return made.study.pool_key(held.slots) if made.study.knows(held.slots.models) else held.drawn_from
 
 
 def _file(option: str) -> Callable[[Instance], str | None]:
