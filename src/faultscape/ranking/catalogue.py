@@ -21,7 +21,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -42,9 +42,6 @@ from faultscape.ranking.methods.rank_centrality import rank_centrality
 from faultscape.ranking.methods.thurstone import thurstone
 from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
-
-if TYPE_CHECKING:
-    from faultscape.ranking.points.totals import PointTotals
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
 Takes = Literal["ratios", "counts", "scores", "draws", "choices", "points"]
@@ -72,7 +69,7 @@ class Ranking:
     - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a
       label does not decide, weights how often an image is drawn;
     - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
-    - "points": ``compute(PointTotals) -> (J,)``, of answers to single pixels (see ranking.points);
+    - "points": ``compute(PointScores) -> (J,)``, of answers to single pixels (see ranking.points);
     - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
       models (`choice_shares.choice_games`).
 
@@ -127,14 +124,6 @@ def pair_flow(counts: PairCounts, laplace: float) -> np.ndarray:
 def pair_points(counts: PairCounts) -> np.ndarray:
     """Return the points of the row model against the column model: wins, and half a point for a tie."""
     return counts.wins + counts.ties / 2
-
-
-def pooled_scores(totals: PointTotals) -> np.ndarray:
-    """Return the pooled mIoU (J,) of the models from the totals that points give."""
-    # the belief behind it loads what rankings of images need not
-    from faultscape.ranking.points.estimates import point_scores
-
-    return point_scores(totals).score
 
 
 _PER_IMAGE = "mean of per-image {metric}"
@@ -278,7 +267,7 @@ RANKINGS: tuple[Ranking, ...] = (
         "ours; Särndal, Swensson and Wretman 1992",
         UNBIASED,
         "points",
-        pooled_scores,
+        lambda found: found.score,
         "share",
         "student",
         score="pooled mIoU over all images that could be drawn, estimated",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
+from faultscape.reading.choices import choice_rows
 from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
@@ -504,7 +505,7 @@ class Study:
         removed = {image.id for image in read_removed(self.corpus)}
         answers = self._answer_rows(truth, removed)
         gone = sorted(self.labels_gone(truth).items()) if removed else []
-        chosen = sorted(self._choice_rows(truth, removed))
+        chosen = [] if self.classifies else choice_rows(self, truth, removed)
         points = [] if self.classifies else answer_rows(self, truth, removed)
         return key_of(
             labels,
@@ -521,18 +522,6 @@ class Study:
         return [
             (image, first.get(class_, class_), *more) for image, class_, *more in rows if image not in removed
         ]
-
-    def _choice_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the choices of a truth that count, normalised so that the order of the two models does not
-        matter.
-        """
-        rows = list[tuple[str, ...]]()
-        for one in () if self.classifies else self.choices.choices(truth):
-            choice = one if one.first <= one.second else one.turned
-            if choice.image not in removed:
-                named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
-                rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
-        return rows
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""
