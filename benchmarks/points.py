@@ -81,8 +81,10 @@ class World:
         """(X,) of uniform draws."""
         return np.full(len(self.pool.pixels), 1 / self.pool.size)
 
-    def draw(self, probability: np.ndarray, seed: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows (M,) of points, and their probabilities, as many as the largest budget."""
+    def draw(
+        self, probability: np.ndarray, seed: tuple[int, ...], number: int = max(BUDGETS), taken: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows (M,) of points after those ``taken``, and their probabilities."""
         row = np.arange(len(self.pixels.count))
         # rows as tuples: the tuple of each, once for every image and true class
         found = draw_points(
@@ -90,8 +92,9 @@ class World:
             row,
             self.pixels.count,
             probability[self.pixels.place],
-            max(BUDGETS),
+            number,
             seed=seed,
+            taken=taken,
         )
         return found.place, found.probability
 
@@ -110,8 +113,10 @@ def miou_of(confusion: np.ndarray) -> np.ndarray:
 
 
 def design(world: World, repeat: int, truth: np.ndarray | None = None) -> Found:
-    """Points by the design: mixed draws, cross-fitted belief, shrunk scores."""
-    return _from_points(world, world.probability, (repeat, 1), truth)
+    """Points by the design: mixed draws in rounds that learn from the answers before, cross-fitted belief, shrunk
+    scores.
+    """
+    return _from_points(world, None, (repeat, 1), truth)
 
 
 def uniform_control(world: World, repeat: int) -> Found:
@@ -120,17 +125,28 @@ def uniform_control(world: World, repeat: int) -> Found:
 
 
 def _from_points(
-    world: World, probability: np.ndarray, seed: tuple[int, ...], truth: np.ndarray | None = None
+    world: World,
+    probability: np.ndarray | None,
+    seed: tuple[int, ...],
+    truth: np.ndarray | None = None,
 ) -> Found:
-    row, q = world.draw(probability, seed)
-    answer = (world.pixels.truth if truth is None else truth)[row]
-    shares = np.eye(world.pixels.classes + 1)[answer]
+    """Return what points find that are drawn with these probabilities (X,), or those of the design: every budget ends
+    a round.
+    """
+    truth = world.pixels.truth if truth is None else truth
+    learns = probability is None
+    now = world.probability if probability is None else probability
+    row, q = np.zeros(0, np.int64), np.zeros(0)
     out = {}
     for budget in BUDGETS:
-        some = slice(budget)
-        answers = Answers(world.pixels.place[row[some]], q[some], shares[some])
-        totals = point_totals(world.pool, answers, void=world.void)
+        more, of_more = world.draw(now, seed, budget - len(row), len(row))
+        row = np.append(row, more)
+        q = np.append(q, of_more)
+        shares = np.eye(world.pixels.classes + 1)[truth[row]]
+        totals = point_totals(world.pool, Answers(world.pixels.place[row], q, shares), void=world.void)
         out[str(budget)] = _kept(totals, point_scores(totals))
+        if learns and budget < BUDGETS[-1]:
+            now = point_probabilities(totals)
     return out
 
 

@@ -29,7 +29,7 @@ from faultscape.ranking.points.totals import PointTotals
 
 PointGoal = Literal["order", "best", "values"]
 POINT_GOALS = get_args(PointGoal)
-FLOOR = 0.15  # share of uniform draws
+FLOOR = 0.05  # share of uniform draws
 SPLIT = 0.45  # share drawn by how the votes split
 LEAST_AREA = 1e3  # pixels of a class, below which its rarity raises no probability further
 LEARNT = 50  # draws from which on the leaders are known well enough to draw for them

@@ -21,9 +21,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 VOTE = 2.0  # prior log-odds of a vote, at most
-VOTES = 5.0  # and of all votes together, since models err together
-LOOSE = 1.0  # precision of the priors of trust, bias and the shared table (of all models together)
-TIGHT = 10.0  # precision of the prior of a model's own table
+VOTES = 7.0  # and of all votes together, since models err together
+LOOSE = 1.0  # precision of the priors of trust and bias
+TIGHT = 5.0  # precision of the priors of the tables: the shared one (of all models together), and each model's own
 STEPS = 200
 
 
@@ -66,8 +66,8 @@ class _Parts:
     @property
     def precision(self) -> np.ndarray:
         table = (self.classes + 1) * self.truths
-        loose = np.full(self.models + self.truths + table, LOOSE)
-        return np.concatenate([loose, np.full(self.models * table, TIGHT)])
+        tables = np.full((1 + self.models) * table, TIGHT)
+        return np.concatenate([np.full(self.models + self.truths, LOOSE), tables])
 
     def belief(self, numbers: np.ndarray) -> Belief:
         """Return the belief that ``numbers``, measured from the prior, stand for."""

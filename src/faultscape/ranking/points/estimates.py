@@ -22,8 +22,8 @@ from faultscape.ranking.points.scores import Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals
 
 CAUTION = 40.0  # a class whose total has a relative error e moves 1 / (1 + 40 e^2) of the way
-PRIOR = 5.0  # the prior of the belief's errors counts as much as this many models
-DIFFERENCE = 0.01  # standard deviation of the prior of the belief's error, of the difference of two models
+PRIOR = 9.0  # the prior of the belief's errors counts as much as this many models
+DIFFERENCE = 0.015  # standard deviation of the prior of the belief's error, of the difference of two models
 LEVEL = 0.03  # and of the level of all
 
 
@@ -59,6 +59,8 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     ``over`` says which classes a mean is over. OptionError for another metric or ``over``.
     """
     predicted = totals.pool.predicted[:, :-1] + totals.pool.known[:, :-1, :-1].sum(2)
+    if metric == "mpa" and over == "union":
+        over = "truth"  # a class that is never true has no accuracy
     counted = counted_classes(predicted, totals.seen, over)
     believed = Totals.of(totals.believed)
     expected = Totals.of(totals.expected)

@@ -1,7 +1,9 @@
 """Intervals of scores from points, and which ranks they leave possible: for this pool, or for images to come.
 
 Conventions: a variance is that of the corrected scores, linear in what each draw adds, and intervals are Student's t
-around the scores; what shrinks scores towards a belief makes them better on average, and intervals no shorter.
+around the scores. Shrinking scores towards a belief makes them better on average and intervals no shorter: the
+variance is not reduced, and by how much the shrunk score (or difference) differs from the corrected one is added to
+the standard error in quadrature, since a belief may be wrong about this very pair.
 Degrees of freedom are those of an estimated variance whose terms have heavy tails, as points with small
 probabilities do: 2 N / (k - 1), k being the kurtosis of the terms, at most N - 1, for each model and each pair.
 For *images to come*, images (or groups of images) are what is drawn first and points second: what a group's pixels
@@ -13,7 +15,7 @@ Source: Hansen and Hurwitz 1943; Satterthwaite 1946 (degrees of freedom); two st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -41,7 +43,7 @@ def pool_spread(totals: PointTotals, found: PointScores) -> Spread:
     """
     if not totals.pool.size:
         return _spread(np.zeros((totals.pool.models, 2)), 2)
-    return _spread(found.terms, found.draws)
+    return _with_shift(_spread(found.terms, found.draws), found)
 
 
 def spread_of_images_to_come(
@@ -88,10 +90,12 @@ def spread_of_images_to_come(
         by_group = by_group[:, :0]
     # a sum over groups is their number times their mean
     spread = _spread(by_group * count, count)
-    least = np.full(spread.freedom.shape, float(count - 1))
-    return Spread(
-        spread.error, least, spread.error_of_differences, np.full(spread.freedom_of_differences.shape, count - 1.0)
+    spread = replace(
+        spread,
+        freedom=np.full(spread.freedom.shape, count - 1.0),
+        freedom_of_differences=np.full(spread.freedom_of_differences.shape, count - 1.0),
     )
+    return _with_shift(spread, found)
 
 
 def score_intervals(found: PointScores, spread: Spread, level: float = LEVEL) -> np.ndarray:
@@ -139,6 +143,16 @@ def open_range(totals: PointTotals, found: PointScores) -> np.ndarray:
         bounds[0] = (off.min(1) * totals.missing_weight).sum() / number
         bounds[1] = (off.max(1) * totals.missing_weight).sum() / number
     return out
+
+
+def _with_shift(spread: Spread, found: PointScores) -> Spread:
+    """Return the spread with what shrinking moved each score and difference by."""
+    shift = np.nan_to_num(found.corrected - found.score)
+    return replace(
+        spread,
+        error=np.hypot(spread.error, shift),
+        error_of_differences=np.hypot(spread.error_of_differences, shift[:, None] - shift),
+    )
 
 
 def _spread(terms: np.ndarray, number: int) -> Spread:
