@@ -1,7 +1,7 @@
 """A small made world for points: tuples of predictions, and how many of their pixels have which true class.
 
-Conventions: classes are three, the fourth true class is void. The third class is rare. Models err together: all three
-see the same hard pixels.
+Conventions: classes are three, the fourth true class is void. The third class is rare. Models err together:
+all three see the same hard pixels.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape.ranking.points.answers import GONE, Answers
-from faultscape.ranking.points.pool import Pool, find_tuples, mask_counts
+from faultscape.ranking.points.answers import GONE, PointAnswers
+from faultscape.ranking.points.pool import PointPool, find_tuples, mask_counts
 
 CLASSES = 3
 IMAGES = 12
@@ -25,23 +25,23 @@ class World:
     truth: np.ndarray
     maps: np.ndarray
 
-    def pool(self, masked: np.ndarray | None = None) -> tuple[Pool, np.ndarray]:
-        """Return the pool without the images ``masked`` (I,) bool, which are known in full, and the tuple of each
-        pixel, GONE in those.
+    def pool(self, masked: np.ndarray | None = None) -> tuple[PointPool, np.ndarray]:
+        """Return the pool without the images ``masked`` (I,) bool, which are known in full, and the tuple
+        of each pixel, GONE in those.
         """
         found = find_tuples(self.maps, CLASSES)
         gone = np.zeros(len(self.truth), bool) if masked is None else masked[self.image]
         known = mask_counts(self.maps[:, gone], self.truth[gone], CLASSES)
-        return Pool(found.said, found.pixels(~gone), CLASSES, known), np.where(gone, GONE, found.place)
+        return PointPool(found.said, found.pixels(~gone), CLASSES, known), np.where(gone, GONE, found.place)
 
     @property
     def confusion(self) -> np.ndarray:
         """(J, C + 1, C + 1) true counts."""
         return mask_counts(self.maps, self.truth, CLASSES)
 
-    def answers(self, place: np.ndarray, pixel: np.ndarray, probability: np.ndarray) -> Answers:
+    def answers(self, place: np.ndarray, pixel: np.ndarray, probability: np.ndarray) -> PointAnswers:
         """Return true answers at pixels (M,) drawn with these probabilities (N,)."""
-        return Answers(place[pixel], probability[pixel], np.eye(CLASSES + 1)[self.truth[pixel]])
+        return PointAnswers(place[pixel], probability[pixel], np.eye(CLASSES + 1)[self.truth[pixel]])
 
 
 def world(seed: int = 0, pixels: int = 4000, models: int = 3, *, void: float = 0.05) -> World:
@@ -61,7 +61,8 @@ def world(seed: int = 0, pixels: int = 4000, models: int = 3, *, void: float = 0
 
 
 def unequal(world: World, seed: int = 1) -> np.ndarray:
-    """Return probabilities (N,) of pixels that favour those on which models differ, and otherwise are random."""
+    """Return probabilities (N,) of pixels that favour those on which models differ, and otherwise are
+    random."""
     differ = (world.maps != world.maps[0]).any(0)
     weight = np.where(differ, 3.0, 0.5) * np.random.default_rng(seed).uniform(0.5, 1.5, len(world.truth))
     return weight / weight.sum()

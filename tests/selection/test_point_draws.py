@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from faultscape.errors import OptionError, SelectionError
-from faultscape.ranking.points.answers import Answers
+from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.totals import PointTotals, point_totals
-from faultscape.selection import points
-from faultscape.selection.points import draw_points, point_probabilities
+from faultscape.selection.points import probabilities as points
+from faultscape.selection.points.point_draws import draw_points
+from faultscape.selection.points.probabilities import point_probabilities
 from made_points import CLASSES, IMAGES, World, unequal, world
 from refusals import refused
 
@@ -63,7 +64,9 @@ def test_one_model_draws_for_its_own_score():
 def test_where_nothing_differs_draws_are_even():
     same = World(MADE.image, MADE.truth, MADE.maps[[0, 0]])
     totals = totals_of(same)
-    assert point_probabilities(totals) == pytest.approx(np.full(len(totals.pool.pixels), 1 / totals.pool.size))
+    assert point_probabilities(totals) == pytest.approx(
+        np.full(len(totals.pool.pixels), 1 / totals.pool.size)
+    )
 
 
 def test_draws_follow_the_probabilities_and_more_continue_them():
@@ -114,5 +117,5 @@ def test_what_cannot_be_drawn_is_refused():
         draw_points(*rows, np.array([0.0]), 1)
     with refused(OptionError, "a point a look"):
         draw_points(*rows, np.array([0.25]), 1, per_image=0)
-    none = Answers(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
+    none = PointAnswers(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
     assert none.draws == 0
