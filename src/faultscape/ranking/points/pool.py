@@ -95,9 +95,9 @@ def find_tuples(maps: Sequence[np.ndarray] | Iterable[np.ndarray], classes: int)
     """Return the tuples of N pixels from each model's predictions (N,), sorted by the first model, the
     second, ...
 
-    A place beyond the last class is no class. Keys are numbered again whenever another model would make
-    them too large, so that they never overflow, however many models and classes there are. RankingError for
-    no model, or unequal numbers of pixels.
+    A place beyond the last class counts as a prediction of none. Keys are numbered again whenever another
+    model would make them too large, so that they never overflow, however many models and classes there are.
+    RankingError for no model, or unequal numbers of pixels.
 
     >>> found = find_tuples([np.array([0, 1, 1, 0]), np.array([1, 255, 0, 1])], classes=2)
     >>> found.said.tolist(), found.place.tolist()
@@ -108,8 +108,8 @@ def find_tuples(maps: Sequence[np.ndarray] | Iterable[np.ndarray], classes: int)
     number = 0  # keys lie below this
     joined: list[np.ndarray] = []  # columns of the keys numbered so far: what the models up to there say
     waiting = 0  # models in the keys since
-    for own in maps:
-        label = np.asarray(own).ravel()
+    for own in checked_arrays.sequence(maps, "maps", RankingError):
+        label = checked_arrays.whole_numbers(own, "maps", RankingError).ravel()
         label = np.where((label < 0) | (label >= classes), classes, label).astype(np.int64)
         if not number:
             key = np.zeros(len(label), np.int64)
@@ -149,6 +149,10 @@ def mask_counts(said: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray
     >>> mask_counts(np.array([[0, 1, 1]]), np.array([0, 0, 255]), classes=2)[0].tolist()
     [[1, 0, 0], [1, 0, 1], [0, 0, 0]]
     """
+    said = checked_arrays.whole_numbers(said, "said", RankingError, "J x N")
+    truth = checked_arrays.whole_numbers(truth, "truth", RankingError, "N")
+    if said.shape[1] != len(truth):
+        raise RankingError(f"said has {said.shape[1]} pixels, truth {len(truth)}; expected the same pixels")
     side = classes + 1
     true = np.where((truth < 0) | (truth >= classes), classes, truth).astype(np.int64)
     predicted = np.where((said < 0) | (said >= classes), classes, said).astype(np.int64)
@@ -167,5 +171,13 @@ def answered_in_full(pixels: np.ndarray, image: np.ndarray, pixel: np.ndarray) -
     >>> answered_in_full(np.array([2, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     array([ True, False])
     """
+    pixels = checked_arrays.whole_numbers(pixels, "pixels", RankingError, "I")
+    image = checked_arrays.whole_numbers(image, "image", RankingError, "M").astype(np.int64)
+    pixel = checked_arrays.whole_numbers(pixel, "pixel", RankingError, "M").astype(np.int64)
+    checked_arrays.same_shape(RankingError, image=image, pixel=pixel)
+    if image.size and not 0 <= image.min() <= image.max() < len(pixels):
+        raise RankingError(
+            f"image: expected numbers of {len(pixels)} images; got {image.min()} to {image.max()}"
+        )
     found = np.unique(np.stack([image, pixel]), axis=1)[0]
     return np.bincount(found, minlength=len(pixels)) >= pixels

@@ -1,14 +1,15 @@
 """Confusion counts of a pool from points: what a belief expects of all pixels, corrected by what the points
 show.
 
-Conventions: counts are (J, C + 1, C + 1), model, prediction, true class; the last prediction is no class,
-the last true class void. A point of tuple x and true class y adds (y - p(x)) / q to the totals that the
-belief p expects, q being its probability; the mean over draws is unbiased whatever the belief, since it was
-learnt from other points: the draws are split into folds, and each is corrected against the belief of all
-others. A draw with several points (a look) adds their mean. Points without an answer are left out, as if
-they had not been drawn; their share is reported, and what they leave open (``intervals.open_range``).
-Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement); difference estimators: Cassel,
-Sarndal and Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and Candes 2024.
+Conventions: counts are (J, C + 1, C + 1), model, prediction, true class; the last prediction stands for
+none, the last true class for void. A point of tuple x and true class y adds (y - p(x)) / q to the totals
+that the belief p expects, q being its probability; the mean over draws is unbiased whatever the belief,
+since it was learnt from other points: the draws are split into folds, and each is corrected against the
+belief of all others. A draw with several points (a look) adds their mean. Points without an answer are left
+out, as if they had not been drawn; their share is reported, and what they leave open
+(``intervals.open_range``). Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement);
+difference estimators: Cassel, Sarndal and Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and
+Candes 2024.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
+from faultscape.maps import checked_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,20 +61,33 @@ def draw_points(
             f"draws need numbers of looks that are not below 0, and a point a look; got {number}, {taken} and"
             f" {per_image}"
         )
-    edges = np.concatenate([[0.0], np.cumsum(pixels * probability[tuples])])
+    images = checked_arrays.whole_numbers(images, "images", SelectionError, "R")
+    tuples = checked_arrays.whole_numbers(tuples, "tuples", SelectionError, "R").astype(np.int64)
+    pixels = checked_arrays.whole_numbers(pixels, "pixels", SelectionError, "R").astype(np.int64)
+    probability = checked_arrays.numbers(probability, "probability", SelectionError, "X").astype(float)
+    checked_arrays.same_shape(SelectionError, images=images, tuples=tuples, pixels=pixels)
+    if tuples.size and not 0 <= tuples.min() <= tuples.max() < len(probability):
+        raise SelectionError(
+            f"tuples: expected places of {len(probability)} probabilities; got {tuples.min()} to"
+            f" {tuples.max()}"
+        )
+    if not (np.isfinite(probability) & (probability >= 0)).all() or (pixels < 0).any():
+        raise SelectionError("probabilities and numbers of pixels must be finite and not below 0")
+    weights = pixels * probability[tuples]
+    edges = np.concatenate([[0.0], np.cumsum(weights)])
     if not edges[-1] > 0:
         raise SelectionError("no pixel is left to draw: no row has a probability")
     starts = np.flatnonzero(np.concatenate([[True], images[1:] != images[:-1]]))
     ends = np.append(starts[1:], len(images))
     numbers = np.random.default_rng(seed).random((taken + number, per_image, 2))[taken:]
-    first = _row_at(edges, numbers[:, 0, 0] * edges[-1], pixels * probability[tuples])
+    first = _row_at(edges, numbers[:, 0, 0] * edges[-1], weights)
     own = np.searchsorted(starts, first, "right") - 1
     low = edges[starts[own]]
     width = edges[ends[own]] - low
     at = low[:, None] + numbers[:, :, 0] * width[:, None]
-    row = _row_at(edges, at, pixels * probability[tuples])
+    row = _row_at(edges, at, weights)
     row[:, 0] = first
-    nth = np.minimum((numbers[:, :, 1] * pixels[row]).astype(np.int64), pixels[row].astype(np.int64) - 1)
+    nth = np.minimum((numbers[:, :, 1] * pixels[row]).astype(np.int64), pixels[row] - 1)
     row = row.ravel()
     return PointDraws(
         images[row],
