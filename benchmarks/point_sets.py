@@ -1,8 +1,8 @@
 """The sets of the benchmark of points: what every model predicts at every pixel, and the truth of each.
 
-Conventions: maps are (J, N), place C meaning no class; a truth is (H, W), place C meaning void. Pixels of one image
-that are alike in all that matters here are one row. Void pixels are left out unless asked for, as the first prototype
-did. A set is kept in a folder for temporary files once it is made.
+Conventions: maps are (J, N), place C meaning no class; a truth is (H, W), place C meaning void. Pixels of
+one image that are alike in all that matters here are one row. Void pixels are left out unless asked for, as
+the first prototype did. A set is kept in a folder for temporary files once it is made.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ DATA = Path(os.environ.get("FAULTSCAPE_DATA") or Path(__file__).parents[2] / "sh
 KEPT = Path(tempfile.gettempdir()) / "faultscape-points"
 # of every third VOC mask so many, at a quarter of its size; of drawn streets
 VOC_IMAGES, VOC_STEP, SCENES = 200, 4, 80
-Made = tuple[np.ndarray, list[np.ndarray], int]  # maps (J, N), truths (H, W) of each image, the number of classes
+Made = tuple[
+    np.ndarray, list[np.ndarray], int
+]  # maps (J, N), truths (H, W) of each image, the number of classes
 STRENGTHS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0, 1.2)  # of the errors of made models
 
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
-    """A set: tuples (J, X), and rows (R,) of ``count`` pixels with the same image, tuple, true class, and class beyond
-    the nearest border of the truth (-1 where none is within two pixels), sorted by image.
+    """A set: tuples (J, X), and rows (R,) of ``count`` pixels with the same image, tuple, true class, and
+    class beyond the nearest border of the truth (-1 where none is within two pixels), sorted by image.
     """
 
     name: str
@@ -54,7 +56,8 @@ def load(name: str, *, void: bool = False) -> Pixels:
     kept = KEPT / f"{name}.npz"
     if not kept.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, **_rows(*SETS[name]()))
+        rows = _rows(*SETS[name]())
+        np.savez(kept, allow_pickle=False, **rows)
     with np.load(kept) as held:
         found = {key: held[key] for key in held}
     classes = int(found.pop("classes"))
@@ -107,7 +110,7 @@ def _camvid() -> Made:
 
 def _voc() -> Made:
     folder = DATA / "voc2012" / "SegmentationClass"
-    chosen = sorted(folder.glob("*.png"))[:: 3][:VOC_IMAGES]
+    chosen = sorted(folder.glob("*.png"))[::3][:VOC_IMAGES]
     truths = [np.asarray(Image.open(path))[::VOC_STEP, ::VOC_STEP] for path in chosen]
     truths = [np.where(truth == 255, 21, truth).astype(np.uint8) for truth in truths]
     return _made(truths, 21, seed=1)
@@ -127,8 +130,8 @@ def _made(truths: list[np.ndarray], classes: int, seed: int) -> Made:
 
 
 def wrong_maps(truth: np.ndarray, classes: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield a map a model: borders moved by smooth fields, and patches of another class, both of them partly shared,
-    as models err together.
+    """Yield a map a model: borders moved by smooth fields, and patches of another class, both of them
+    partly shared, as models err together.
     """
     height, width = truth.shape
     side = max(height, width)

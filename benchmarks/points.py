@@ -1,13 +1,15 @@
-"""How few clicks rank segmentation models: ``python benchmarks/points.py run [SET ...] [--methods ...] [--repeats N]``,
-then ``python benchmarks/points.py table``.
+"""How few clicks rank segmentation models: ``python benchmarks/points.py run [SET ...] [--methods ...]
+[--repeats N]``, then ``python benchmarks/points.py table``.
 
-    python benchmarks/points.py run camvid --models ten --methods design,uniform --repeats 100
-    python benchmarks/points.py run camvid --methods prototype --prototype points.py   # a file with the first prototype
+    python benchmarks/points.py run camvid --models ten --methods design,uniform --repeats 100 python
+    benchmarks/points.py run camvid --methods prototype --prototype points.py   # a file with the first
+    prototype
 
-Conventions: every repeat hides the truth, draws points (or whole masks) with known probabilities, reads the truth
-there, and estimates the pooled mIoU of every model from the first 100, 300, 1,000 and 3,000. Repeats lie as lines of
-JSON in a folder for temporary files, one file a set, group of models and method, and are continued, never done again.
-The same repeat has the same draws whatever ran before. Void pixels are left out, except in ``design, void``.
+Conventions: every repeat hides the truth, draws points (or whole masks) with known probabilities, reads the
+truth there, and estimates the pooled mIoU of every model from the first 100, 300, 1,000 and 3,000. Repeats
+lie as lines of JSON in a folder for temporary files, one file a set, group of models and method, and are
+continued, never done again. The same repeat has the same draws whatever ran before. Void pixels are left
+out, except in ``design, void``.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +30,21 @@ import numpy as np
 import point_tables
 from point_sets import KEPT, SETS, Pixels, load
 
-from faultscape.ranking.points.answers import Answers
+from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.belief import fit_beliefs
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.intervals import better_p_values, pool_spread
-from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.scores import Totals, score
 from faultscape.ranking.points.totals import FOLDS, PointTotals, point_totals
 from faultscape.ranking.simultaneous_ranks import better
-from faultscape.selection.points import draw_points, point_probabilities
+from faultscape.selection.points.point_draws import draw_points
+from faultscape.selection.points.probabilities import point_probabilities
 
 BUDGETS = (100, 300, 1000, 3000)
 MASKS = (1, 4, 10, 16, 32)
 GROUPS = {"ten": None, "four": 4, "two": 2}  # the best so many models
-PER_MASK = 200  # pixels of a mask that the belief of whole masks learns from
+PER_MASK = 100  # pixels of a mask that the belief of whole masks learns from
 Found = dict[str, dict[str, list[Any]]]
 
 
@@ -52,17 +56,17 @@ class World:
     void: bool = False
 
     @cached_property
-    def pool(self) -> Pool:
+    def pool(self) -> PointPool:
         """All pixels, without any mask."""
         counts = np.bincount(self.pixels.place, self.pixels.count, self.pixels.said.shape[1])
-        return Pool(self.pixels.said, counts, self.pixels.classes)
+        return PointPool(self.pixels.said, counts, self.pixels.classes)
 
     @cached_property
     def of_image(self) -> tuple[np.ndarray, list[np.ndarray]]:
         """Confusion counts (I, J, C + 1, C + 1), and the rows of each image."""
         image = self.pixels.image
         edges = np.searchsorted(image, np.arange(image.max() + 2))
-        rows = [np.arange(low, high) for low, high in zip(edges, edges[1:], strict=False)]
+        rows = [np.arange(low, high) for low, high in pairwise(edges)]
         return np.array([self.counts(own, self.pixels.count[own]) for own in rows]), rows
 
     @cached_property
@@ -73,7 +77,7 @@ class World:
     @cached_property
     def probability(self) -> np.ndarray:
         """(X,) of the design, before any answer."""
-        none = Answers(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, self.pixels.classes + 1)))
+        none = PointAnswers(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, self.pixels.classes + 1)))
         return point_probabilities(point_totals(self.pool, none, void=self.void))
 
     @cached_property
@@ -81,8 +85,10 @@ class World:
         """(X,) of uniform draws."""
         return np.full(len(self.pool.pixels), 1 / self.pool.size)
 
-    def draw(self, probability: np.ndarray, seed: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows (M,) of points, and their probabilities, as many as the largest budget."""
+    def draw(
+        self, probability: np.ndarray, seed: tuple[int, ...], number: int = max(BUDGETS), taken: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows (M,) of points after those ``taken``, and their probabilities."""
         row = np.arange(len(self.pixels.count))
         # rows as tuples: the tuple of each, once for every image and true class
         found = draw_points(
@@ -90,8 +96,9 @@ class World:
             row,
             self.pixels.count,
             probability[self.pixels.place],
-            max(BUDGETS),
+            number,
             seed=seed,
+            taken=taken,
         )
         return found.place, found.probability
 
@@ -110,8 +117,10 @@ def miou_of(confusion: np.ndarray) -> np.ndarray:
 
 
 def design(world: World, repeat: int, truth: np.ndarray | None = None) -> Found:
-    """Points by the design: mixed draws, cross-fitted belief, shrunk scores."""
-    return _from_points(world, world.probability, (repeat, 1), truth)
+    """Points by the design: mixed draws in rounds that learn from the answers before, cross-fitted belief,
+    shrunk scores.
+    """
+    return _from_points(world, None, (repeat, 1), truth)
 
 
 def uniform_control(world: World, repeat: int) -> Found:
@@ -120,17 +129,28 @@ def uniform_control(world: World, repeat: int) -> Found:
 
 
 def _from_points(
-    world: World, probability: np.ndarray, seed: tuple[int, ...], truth: np.ndarray | None = None
+    world: World,
+    probability: np.ndarray | None,
+    seed: tuple[int, ...],
+    truth: np.ndarray | None = None,
 ) -> Found:
-    row, q = world.draw(probability, seed)
-    answer = (world.pixels.truth if truth is None else truth)[row]
-    shares = np.eye(world.pixels.classes + 1)[answer]
+    """Return what points find that are drawn with these probabilities (X,), or those of the design: every
+    budget ends a round.
+    """
+    truth = world.pixels.truth if truth is None else truth
+    learns = probability is None
+    now = world.probability if probability is None else probability
+    row, q = np.zeros(0, np.int64), np.zeros(0)
     out = {}
     for budget in BUDGETS:
-        some = slice(budget)
-        answers = Answers(world.pixels.place[row[some]], q[some], shares[some])
-        totals = point_totals(world.pool, answers, void=world.void)
+        more, of_more = world.draw(now, seed, budget - len(row), len(row))
+        row = np.append(row, more)
+        q = np.append(q, of_more)
+        shares = np.eye(world.pixels.classes + 1)[truth[row]]
+        totals = point_totals(world.pool, PointAnswers(world.pixels.place[row], q, shares), void=world.void)
         out[str(budget)] = _kept(totals, point_scores(totals))
+        if learns and budget < BUDGETS[-1]:
+            now = point_probabilities(totals)
     return out
 
 
@@ -152,7 +172,9 @@ def _kept(totals: PointTotals, found: PointScores) -> dict[str, list[Any]]:
 
 
 def uniform(world: World, repeat: int) -> Found:
-    """Uniform points, no control: true pixels and hits in proportion to the sample, predicted pixels known."""
+    """Uniform points, no control: true pixels and hits in proportion to the sample, predicted pixels
+    known.
+    """
     row, _ = world.draw(world.even, (repeat, 2))
     out = {}
     for budget in BUDGETS:
@@ -171,8 +193,8 @@ def masks(world: World, repeat: int) -> Found:
 
 
 def masks_control(world: World, repeat: int) -> Found:
-    """The same masks with the same control: the belief learns from pixels of the masks, and the rest of the images
-    are corrected by what the masks show of theirs.
+    """The same masks with the same control: the belief learns from pixels of the masks, and the rest of the
+    images are corrected by what the masks show of theirs.
     """
     counts, rows = world.of_image
     order = np.random.default_rng([repeat, 3]).permutation(len(counts))
@@ -192,7 +214,7 @@ def _totals_of_masks(
     in_masks = np.bincount(
         world.pixels.place[masked], world.pixels.count[masked], minlength=len(world.pool.pixels)
     )
-    pool = Pool(world.pool.said, world.pool.pixels - in_masks, classes, counts[chosen].sum(0))
+    pool = PointPool(world.pool.said, world.pool.pixels - in_masks, classes, counts[chosen].sum(0))
     rng = np.random.default_rng([repeat, 4])
     learnt = []
     for image in own:
@@ -317,7 +339,7 @@ def run(name: str, group: str, method: str, repeats: int, function: Callable[[Wo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("action", choices=("run", "table"))
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--models", default="ten,four,two")

@@ -1,11 +1,12 @@
 """What was answered at the points drawn, and with which probability each was drawn.
 
-Conventions: draws are independent, with replacement. A point is a draw of one pixel: ``place`` (M,) is its tuple and
-``probability`` (M,) that of this very pixel at one draw, in its own round and over the pool of its round: later rounds
-may draw otherwise. Points drawn together, because they share an image that a person looks at once, share a ``look``
-and are one draw: ``probability`` is then that of the image times that of the pixel in it, and their mean is what the
-look says. ``shares`` (M, C + 1) are the true classes, the last being void: one 1 where the answer is sure, two halves
-on a border between two classes, zeros where the person could not tell.
+Conventions: draws are independent, with replacement. A point is a draw of one pixel: ``place`` (M,) is its
+tuple and ``probability`` (M,) that of this very pixel at one draw, in its own round and over the pool of
+its round: later rounds may draw otherwise. Points drawn together, because they share an image that a person
+looks at once, share a ``look`` and are one draw: ``probability`` is then that of the image times that of
+the pixel in it, and their mean is what the look says. ``shares`` (M, C + 1) are the true classes, the last
+being void: one 1 where the answer is sure, two halves on a border between two classes, zeros where the
+person could not tell.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ BORDERS = get_args(Border)
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """The points' tuples (M,), probabilities (M,), true classes (M, C + 1) and looks (M,), by default one each.
+class PointAnswers:
+    """The points' tuples (M,), probabilities (M,), true classes (M, C + 1) and looks (M,), by default one
+    each.
 
-    ``place`` is GONE for a point whose image has left the pool since: it still counts as a draw, which found nothing
-    in what is left. Errors: RankingError for other shapes, probabilities outside (0, 1], or shares that are negative
-    or sum to neither 1 nor 0.
+    ``place`` is GONE for a point whose image has left the pool since: it still counts as a draw, which
+    found nothing in what is left. Errors: RankingError for other shapes, probabilities outside (0, 1], or
+    shares that are negative or sum to neither 1 nor 0.
     """
 
     place: np.ndarray
@@ -58,7 +60,9 @@ class Answers:
             )
         total = shares.sum(1)
         if (shares < 0).any() or not (np.isclose(total, 1) | (total == 0)).all():
-            raise RankingError("shares of true classes must not be negative, and sum to 1 for each point, or to 0")
+            raise RankingError(
+                "shares of true classes must not be negative, and sum to 1 for each point, or to 0"
+            )
         object.__setattr__(self, "place", place)
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "shares", shares)
@@ -83,12 +87,12 @@ class Answers:
 def answer_shares(
     answer: np.ndarray, classes: int, other: np.ndarray | None = None, *, border: Border = "halves"
 ) -> np.ndarray:
-    """Return (M, C + 1) the true classes of answers: places 0..C - 1, C for void, UNKNOWN (-1) where the person could
-    not tell.
+    """Return (M, C + 1) the true classes of answers: places 0..C - 1, C for void, UNKNOWN (-1) where the
+    person could not tell.
 
-    ``other`` (M,) is the second class of a point on a border between two, and otherwise UNKNOWN; ``border`` says
-    whether such a point counts half for each, or is missing. Errors: OptionError for another ``border``; RankingError
-    for a class beyond C.
+    ``other`` (M,) is the second class of a point on a border between two, and otherwise UNKNOWN; ``border``
+    says whether such a point counts half for each, or is missing. Errors: OptionError for another
+    ``border``; RankingError for a class beyond C.
 
     >>> answer_shares(np.array([0, 1, -1, 2]), 2, np.array([-1, 0, -1, -1])).tolist()
     [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
@@ -103,8 +107,8 @@ def answer_shares(
     for name, values in (("answer", first), ("other", second)):
         if values.size and not UNKNOWN <= values.min() <= values.max() <= classes:
             raise RankingError(
-                f"{name}: places of classes must lie between 0 and {classes} (void), or be -1 for an answer that is"
-                f" none; got {values.min()} to {values.max()}"
+                f"{name}: places of classes must lie between 0 and {classes} (void), or be -1 where nobody"
+                f" could tell; got {values.min()} to {values.max()}"
             )
     ones = np.concatenate([np.eye(classes + 1), np.zeros((1, classes + 1))])  # -1 takes the row of zeros
     between = (first != UNKNOWN) & (second != UNKNOWN)

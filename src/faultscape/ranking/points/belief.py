@@ -1,15 +1,17 @@
 """What the models' predictions at a pixel say about its true class, learnt from the points answered so far.
 
-Conventions: p(y | tuple) is proportional to exp(bias_y + sum_j votes[j, said_j, y]): a table of votes (J, C + 1, Y)
-and a bias (Y,), Y being C, or C + 1 where the truth may be void. A table is the sum of a trust of each model (its
-vote for the class that it predicts), a table that all models share (which classes are taken for which), and a part of
-the model's own; normal priors hold the trust at equal votes and the rest at zero until enough points say otherwise,
-the more so the more numbers a part has. Draws depend on the tuple alone, so answers need no weights here. Whatever
-the belief is, corrected totals are unbiased: it decides how wide intervals are, and what few points are shrunk to.
+Conventions: p(y | tuple) is proportional to exp(bias_y + sum_j votes[j, said_j, y]): a table of votes (J, C
++ 1, Y) and a bias (Y,), Y being C, or C + 1 where the truth may be void. A table is the sum of a trust of
+each model (its vote for the class that it predicts), a table that all models share (which classes are taken
+for which), and a part of the model's own; normal priors hold the trust at equal votes and the rest at zero
+until enough points say otherwise, the more so the more numbers a part has. Draws depend on the tuple alone,
+so answers need no weights here. Whatever the belief is, corrected totals are unbiased: it decides how wide
+intervals are, and what few points are shrunk to.
 
 ``shares`` (M, Y) are the true classes of points: one 1, or several parts.
 
-Source: the model is multinomial logistic regression; priors as in hierarchical models (Gelman and Hill 2007).
+Source: the model is multinomial logistic regression; priors as in hierarchical models (Gelman and Hill
+2007).
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 VOTE = 2.0  # prior log-odds of a vote, at most
-VOTES = 5.0  # and of all votes together, since models err together
-LOOSE = 1.0  # precision of the priors of trust, bias and the shared table (of all models together)
-TIGHT = 10.0  # precision of the prior of a model's own table
+VOTES = 7.0  # and of all votes together, since models err together
+LOOSE = 1.0  # precision of the priors of trust and bias
+TIGHT = 5.0  # precision of the priors of the tables: the shared one, and each model's own
 STEPS = 200
 
 
@@ -41,8 +43,8 @@ class Belief:
         return probabilities(said, self.votes, self.bias)
 
     def confusion(self, said: np.ndarray, pixels: np.ndarray) -> np.ndarray:
-        """Return (J, C + 1, Y) expected counts by prediction and true class, of tuples (J, X) with their numbers of
-        pixels (X,).
+        """Return (J, C + 1, Y) expected counts by prediction and true class, of tuples (J, X) with their
+        numbers of pixels (X,).
         """
         return kernels().expected_confusion(said, pixels, self.votes, self.bias)
 
@@ -66,15 +68,13 @@ class _Parts:
     @property
     def precision(self) -> np.ndarray:
         table = (self.classes + 1) * self.truths
-        loose = np.full(self.models + self.truths + table, LOOSE)
-        return np.concatenate([loose, np.full(self.models * table, TIGHT)])
+        tables = np.full((1 + self.models) * table, TIGHT)
+        return np.concatenate([np.full(self.models + self.truths, LOOSE), tables])
 
     def belief(self, numbers: np.ndarray) -> Belief:
         """Return the belief that ``numbers``, measured from the prior, stand for."""
         table = (self.classes + 1) * self.truths
-        trust, bias, shared, own = np.split(
-            numbers, np.cumsum([self.models, self.truths, table])
-        )
+        trust, bias, shared, own = np.split(numbers, np.cumsum([self.models, self.truths, table]))
         votes = own.reshape(self.models, self.classes + 1, self.truths)
         # each model has its part of what they share
         votes = votes + shared.reshape(votes.shape[1:]) / np.sqrt(self.models)
@@ -109,19 +109,22 @@ def prior_belief(models: int, classes: int, truths: int) -> Belief:
 def fit_beliefs(
     said: np.ndarray, shares: np.ndarray, classes: int, folds: np.ndarray
 ) -> tuple[Belief, list[Belief]]:
-    """Return the most probable belief given answers ``shares`` (M, Y) where the models say (J, M), and for each of
-    the ``folds`` (M,), numbered from 0, that given all answers but its own.
+    """Return the most probable belief given answers ``shares`` (M, Y) where the models say (J, M), and for
+    each of the ``folds`` (M,), numbered from 0, that given all answers but its own.
 
     >>> said = np.array([[0, 0, 1, 1, 1, 1], [0, 1, 0, 0, 0, 0]])
     >>> whole, _ = fit_beliefs(said, np.eye(2)[[0, 0, 1, 1, 1, 1]], 2, np.zeros(6, int))
-    >>> whole.probabilities(np.array([[0], [1]])).round(1).tolist()  # the first was right whenever they differed
-    [[0.7, 0.3]]
+    >>> whole.probabilities(np.array([[0], [1]])).round(
+    ...     1
+    ... ).tolist()  # the first was right whenever they differed
+    [[0.8, 0.2]]
     """
     parts = _Parts(len(said), classes, shares.shape[1])
     spread = np.concatenate([np.eye(classes + 1)[own] for own in said], axis=1)  # (M, J (C + 1))
     whole = _fit(parts, spread, shares, np.zeros(len(parts.precision)))
     others = [
-        _fit(parts, spread[folds != k], shares[folds != k], whole) for k in range(int(folds.max(initial=-1)) + 1)
+        _fit(parts, spread[folds != k], shares[folds != k], whole)
+        for k in range(int(folds.max(initial=-1)) + 1)
     ]
     return parts.belief(whole), [parts.belief(numbers) for numbers in others]
 

@@ -1,14 +1,14 @@
 """Scores of all models from the confusion counts that points give, and how much they vary with the draw.
 
-Conventions: three estimates (J,) of each score. ``believed`` is the score of the counts that the belief expects: it
-varies little, and is wrong where the belief is. ``corrected`` follows the points: a score of unbiased totals is a
-ratio, biased as long as totals of rare classes are poorly known, so each class moves towards its corrected totals only
-as far as they are known, and the rest is added in first order there; its bias falls as 1 / N, with N draws.
-``score`` lies between the two: the correction is weighted by how large it is against its own variance, with one
-weight for the level of all models and one for their differences. The weights go to one as points are added.
-``terms`` (J, N) are what each draw adds to ``corrected``; intervals are those of ``corrected``, so they do not rely
-on the belief.
-Source: one-step estimators: Bickel et al. 1993; shrinkage: Efron and Morris 1973, Green and Strawderman 1991.
+Conventions: three estimates (J,) of each score. ``believed`` is the score of the counts that the belief
+expects: it varies little, and is wrong where the belief is. ``corrected`` follows the points: a score of
+unbiased totals is a ratio, biased as long as totals of rare classes are poorly known, so each class moves
+towards its corrected totals only as far as they are known, and the rest is added in first order there; its
+bias falls as 1 / N, with N draws. ``score`` lies between the two: the correction is weighted by how large
+it is against its own variance, with one weight for the level of all models and one for their differences.
+The weights go to one as points are added. ``terms`` (J, N) are what each draw adds to ``corrected``;
+intervals are those of ``corrected``, so they do not rely on the belief. Source: one-step estimators: Bickel
+et al. 1993; shrinkage: Efron and Morris 1973, Green and Strawderman 1991.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from faultscape.ranking.points.scores import Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals
 
 CAUTION = 40.0  # a class whose total has a relative error e moves 1 / (1 + 40 e^2) of the way
-PRIOR = 5.0  # the prior of the belief's errors counts as much as this many models
-DIFFERENCE = 0.01  # standard deviation of the prior of the belief's error, of the difference of two models
+PRIOR = 9.0  # the prior of the belief's errors counts as much as this many models
+DIFFERENCE = 0.015  # standard deviation of the prior of the belief's error, of the difference of two models
 LEVEL = 0.03  # and of the level of all
 
 
 @dataclass(frozen=True, eq=False)
 class PointScores:
-    """Scores (J,), as estimated and as believed and corrected, of one metric; ``terms`` (J, N), ``slopes`` (J, C + 1,
-    C + 1) what one more pixel is worth, and the weights of the correction, for the level and for differences.
+    """Scores (J,), as estimated and as believed and corrected, of one metric; ``terms`` (J, N), ``slopes``
+    (J, C + 1, C + 1) what one more pixel is worth, and the weights of the correction, for the level and for
+    differences.
     """
 
     metric: str
@@ -48,7 +49,9 @@ class PointScores:
 
     @property
     def covariance(self) -> np.ndarray:
-        """(J, J) of the corrected scores over draws; NaN for fewer than two draws unless nothing is left to draw."""
+        """(J, J) of the corrected scores over draws; NaN for fewer than two draws unless nothing is left to
+        draw.
+        """
         return _covariance(self.terms)
 
 
@@ -59,6 +62,8 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     ``over`` says which classes a mean is over. OptionError for another metric or ``over``.
     """
     predicted = totals.pool.predicted[:, :-1] + totals.pool.known[:, :-1, :-1].sum(2)
+    if metric == "mpa" and over == "union":
+        over = "truth"  # a class that is never true has no accuracy
     counted = counted_classes(predicted, totals.seen, over)
     believed = Totals.of(totals.believed)
     expected = Totals.of(totals.expected)
@@ -79,13 +84,16 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
 def shrunk(
     believed: np.ndarray, corrected: np.ndarray, covariance: np.ndarray
 ) -> tuple[np.ndarray, tuple[float, float]]:
-    """Return (J,) scores between those believed and those corrected, and the weights of the correction: of the level
-    and of the differences.
+    """Return (J,) scores between those believed and those corrected, and the weights of the correction: of
+    the level and of the differences.
 
-    A weight is t / (t + v): v is the variance of the correction over draws, t that of the belief's error, estimated
-    as the squared correction less v, together with a prior. NaN scores stay NaN and count in no weight.
+    A weight is t / (t + v): v is the variance of the correction over draws, t that of the belief's error,
+    estimated as the squared correction less v, together with a prior. NaN scores stay NaN and count in no
+    weight.
 
-    >>> shrunk(np.array([0.3, 0.4]), np.array([0.5, 0.5]), np.eye(2) * 1e-12)[0].round(6)  # well known: followed
+    >>> shrunk(np.array([0.3, 0.4]), np.array([0.5, 0.5]), np.eye(2) * 1e-12)[0].round(
+    ...     6
+    ... )  # well known: followed
     array([0.5, 0.5])
     """
     known = ~np.isnan(believed) & ~np.isnan(corrected)
@@ -115,7 +123,9 @@ def _weight(square: float, variance: float, directions: int, prior: float) -> fl
 
 
 def _as_far_as_known(totals: PointTotals, expected: Totals, corrected: Totals) -> Totals:
-    """Return totals between the expected and the corrected ones: each true class as far as its own total is known."""
+    """Return totals between the expected and the corrected ones: each true class as far as its own total is
+    known.
+    """
     each = totals.by_draw(totals.left.T)  # (C + 1, N)
     spread = each.var(1) / totals.draws
     largest = np.maximum(np.maximum(corrected.true[0], expected.true[0]), 1.0)
@@ -123,9 +133,7 @@ def _as_far_as_known(totals: PointTotals, expected: Totals, corrected: Totals) -
     true = np.maximum(expected.true + known * (corrected.true - expected.true), 0.0)
     everything = max(totals.pool.size, 1.0)
     known_void = 1 / (1 + CAUTION * spread[-1] / max(everything - true[0].sum(), 1.0) ** 2)
-    predicted = np.maximum(
-        expected.predicted + known_void * (corrected.predicted - expected.predicted), 0.0
-    )
+    predicted = np.maximum(expected.predicted + known_void * (corrected.predicted - expected.predicted), 0.0)
     hits = expected.hits + known * (corrected.hits - expected.hits)
     hits = np.clip(hits, 0.0, np.minimum(predicted, true))
     return Totals(hits, true, predicted)

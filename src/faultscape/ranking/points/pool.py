@@ -1,9 +1,11 @@
-"""The pixels that points speak for: how many there are of each tuple of predictions, and what masks know already.
+"""The pixels that points speak for: how many there are of each tuple of predictions, and what masks know
+already.
 
-Conventions: a tuple is what all J models predict at a pixel; pixels with equal tuples are interchangeable. ``said``
-(J, X) holds the place of the predicted class, 0..C - 1, or C where a model predicts none. A true class is 0..C - 1, or
-C where the truth is void. Confusion counts are (J, C + 1, C + 1): model, prediction, true class. Images with a mask
-are known in full: their pixels are counted in ``known`` and in no tuple, so that no pixel counts twice.
+Conventions: a tuple is what all J models predict at a pixel; pixels with equal tuples are interchangeable.
+``said`` (J, X) holds the place of the predicted class, 0..C - 1, or C where a model predicts none. A true
+class is 0..C - 1, or C where the truth is void. Confusion counts are (J, C + 1, C + 1): model, prediction,
+true class. Images with a mask are known in full: their pixels are counted in ``known`` and in no tuple, so
+that no pixel counts twice.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ _LARGEST = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """Tuples (J, X) of predicted classes, their numbers of pixels (X,) in images without a mask, and the confusion
-    counts ``known`` (J, C + 1, C + 1) of all images with one.
+class PointPool:
+    """Tuples (J, X) of predicted classes, their numbers of pixels (X,) in images without a mask, and the
+    confusion counts ``known`` (J, C + 1, C + 1) of all images with one.
 
     Errors: RankingError for other shapes, places beyond C, or counts below 0.
 
-    >>> pool = Pool(np.array([[0, 0, 1], [0, 1, 1]]), np.array([70, 10, 20]), classes=2)
+    >>> pool = PointPool(np.array([[0, 0, 1], [0, 1, 1]]), np.array([70, 10, 20]), classes=2)
     >>> pool.predicted.tolist()  # pixels of each prediction of each model, the last of them no class
     [[80.0, 20.0, 0.0], [70.0, 30.0, 0.0]]
     """
@@ -46,7 +48,8 @@ class Pool:
             )
         if said.size and not 0 <= said.min() <= said.max() <= self.classes:
             raise RankingError(
-                f"said: places of classes must lie between 0 and {self.classes}; got {said.min()} to {said.max()}"
+                f"said: places of classes must lie between 0 and {self.classes}; got {said.min()} to"
+                f" {said.max()}"
             )
         if not (np.isfinite(pixels) & (pixels >= 0)).all():
             raise RankingError("pixels: a number of pixels must be finite and not below 0")
@@ -89,11 +92,12 @@ class Tuples:
 
 
 def find_tuples(maps: Sequence[np.ndarray] | Iterable[np.ndarray], classes: int) -> Tuples:
-    """Return the tuples of N pixels from each model's predictions (N,), sorted by the first model, the second, ...
+    """Return the tuples of N pixels from each model's predictions (N,), sorted by the first model, the
+    second, ...
 
-    A place beyond the last class is no class. Keys are numbered again whenever another model would make them too
-    large, so that they never overflow, however many models and classes there are. RankingError for no model, or
-    unequal numbers of pixels.
+    A place beyond the last class counts as a prediction of none. Keys are numbered again whenever another
+    model would make them too large, so that they never overflow, however many models and classes there are.
+    RankingError for no model, or unequal numbers of pixels.
 
     >>> found = find_tuples([np.array([0, 1, 1, 0]), np.array([1, 255, 0, 1])], classes=2)
     >>> found.said.tolist(), found.place.tolist()
@@ -104,8 +108,8 @@ def find_tuples(maps: Sequence[np.ndarray] | Iterable[np.ndarray], classes: int)
     number = 0  # keys lie below this
     joined: list[np.ndarray] = []  # columns of the keys numbered so far: what the models up to there say
     waiting = 0  # models in the keys since
-    for own in maps:
-        label = np.asarray(own).ravel()
+    for own in checked_arrays.sequence(maps, "maps", RankingError):
+        label = checked_arrays.whole_numbers(own, "maps", RankingError).ravel()
         label = np.where((label < 0) | (label >= classes), classes, label).astype(np.int64)
         if not number:
             key = np.zeros(len(label), np.int64)
@@ -139,26 +143,41 @@ def _numbered(
 
 
 def mask_counts(said: np.ndarray, truth: np.ndarray, classes: int) -> np.ndarray:
-    """Return (J, C + 1, C + 1) int64 the confusion counts of pixels whose truth (N,) a mask gives, from predictions
-    (J, N); beyond the last class lies no class, or void.
+    """Return (J, C + 1, C + 1) int64 the confusion counts of pixels whose truth (N,) a mask gives, from
+    predictions (J, N); beyond the last class lies no class, or void.
 
     >>> mask_counts(np.array([[0, 1, 1]]), np.array([0, 0, 255]), classes=2)[0].tolist()
     [[1, 0, 0], [1, 0, 1], [0, 0, 0]]
     """
+    said = checked_arrays.whole_numbers(said, "said", RankingError, "J x N")
+    truth = checked_arrays.whole_numbers(truth, "truth", RankingError, "N")
+    if said.shape[1] != len(truth):
+        raise RankingError(f"said has {said.shape[1]} pixels, truth {len(truth)}; expected the same pixels")
     side = classes + 1
     true = np.where((truth < 0) | (truth >= classes), classes, truth).astype(np.int64)
     predicted = np.where((said < 0) | (said >= classes), classes, said).astype(np.int64)
-    return np.array([np.bincount(own * side + true, minlength=side**2).reshape(side, side) for own in predicted])
+    return np.array(
+        [np.bincount(own * side + true, minlength=side**2).reshape(side, side) for own in predicted]
+    )
 
 
 def answered_in_full(pixels: np.ndarray, image: np.ndarray, pixel: np.ndarray) -> np.ndarray:
-    """Return (I,) whether answers cover every pixel of an image, which is then as good as a mask, and is to be
-    counted as one.
+    """Return (I,) whether answers cover every pixel of an image, which is then as good as a mask, and is to
+    be counted as one.
 
-    ``pixels`` (I,) are the images' numbers of pixels; ``image`` and ``pixel`` (M,) say where each answer lies.
+    ``pixels`` (I,) are the images' numbers of pixels; ``image`` and ``pixel`` (M,) say where each answer
+    lies.
 
     >>> answered_in_full(np.array([2, 2]), np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]))
     array([ True, False])
     """
+    pixels = checked_arrays.whole_numbers(pixels, "pixels", RankingError, "I")
+    image = checked_arrays.whole_numbers(image, "image", RankingError, "M").astype(np.int64)
+    pixel = checked_arrays.whole_numbers(pixel, "pixel", RankingError, "M").astype(np.int64)
+    checked_arrays.same_shape(RankingError, image=image, pixel=pixel)
+    if image.size and not 0 <= image.min() <= image.max() < len(pixels):
+        raise RankingError(
+            f"image: expected numbers of {len(pixels)} images; got {image.min()} to {image.max()}"
+        )
     found = np.unique(np.stack([image, pixel]), axis=1)[0]
     return np.bincount(found, minlength=len(pixels)) >= pixels

@@ -1,10 +1,12 @@
-"""Scores of confusion counts, and by how much a score changes with every count: what one more pixel is worth.
+"""Scores of confusion counts, and by how much a score changes with every count: what one more pixel is
+worth.
 
-Conventions: a score depends on hits TP (J, C), true pixels T (J, C) and predicted pixels P (J, C), all of them outside
-void. Slopes (J, C + 1, C + 1) are derivatives by model, prediction and true class: a void pixel changes no score, so
-the last column is 0. ``counted`` (J, C) says which classes a mean is over. Scores are pooled: over all pixels of all
-images, as `measure` prints them, not means over images. Undefined is NaN, with slopes of 0.
-Source: as ``metrics.pixel``; influence functions of ratios as in Demnati and Rao 2004.
+Conventions: a score depends on hits TP (J, C), true pixels T (J, C) and predicted pixels P (J, C), all of
+them outside void. Slopes (J, C + 1, C + 1) are derivatives by model, prediction and true class: a void
+pixel changes no score, so the last column is 0. ``counted`` (J, C) says which classes a mean is over.
+Scores are pooled: over all pixels of all images, as `measure` prints them, not means over images. Undefined
+is NaN, with slopes of 0. Source: as ``metrics.pixel``; influence functions of ratios as in Demnati and Rao
+2004.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class Score:
     by_predicted: np.ndarray
 
     def slopes(self) -> np.ndarray:
-        """Return (J, C + 1, C + 1) the change of the value with one more pixel of each prediction and true class."""
+        """Return (J, C + 1, C + 1) the change of the value with one more pixel of each prediction and true
+        class.
+        """
         models, classes = self.by_hits.shape
         out = np.zeros((models, classes + 1, classes + 1))
         out[:, :, :-1] += self.by_true[:, None, :]
@@ -60,7 +64,9 @@ class Score:
         return out
 
     def change(self, first: Totals, second: Totals) -> np.ndarray:
-        """Return (J,) by how much the value grows from the first totals to the second, if it went on as here."""
+        """Return (J,) by how much the value grows from the first totals to the second, if it went on as
+        here.
+        """
         return (
             self.by_hits * (second.hits - first.hits)
             + self.by_true * (second.true - first.true)
@@ -69,11 +75,11 @@ class Score:
 
 
 def counted_classes(predicted: np.ndarray, seen: np.ndarray, over: Over) -> np.ndarray:
-    """Return (J, C) which classes each model's mean is over, from its predicted pixels (J, C) and whether any point or
-    mask has ``seen`` the class (C,).
+    """Return (J, C) which classes each model's mean is over, from its predicted pixels (J, C) and whether
+    any point or mask has ``seen`` the class (C,).
 
-    Under ``union`` a class that a model predicts counts even if it was never seen: it may be rare. OptionError for an
-    unknown ``over``.
+    Under ``union`` a class that a model predicts counts even if it was never seen: it may be rare.
+    OptionError for an unknown ``over``.
 
     >>> counted_classes(np.array([[5, 0, 0]]), np.array([True, True, False]), "union")
     array([[ True,  True, False]])
@@ -86,8 +92,8 @@ def counted_classes(predicted: np.ndarray, seen: np.ndarray, over: Over) -> np.n
 
 
 def score(totals: Totals, metric: str, counted: np.ndarray) -> Score:
-    """Return a metric's values (J,) and derivatives; ``metric`` is one of ``POINT_METRICS``, or ``iou C`` for the
-    class at place C. OptionError for another.
+    """Return a metric's values (J,) and derivatives; ``metric`` is one of ``POINT_METRICS``, or ``iou C``
+    for the class at place C. OptionError for another.
 
     >>> totals = Totals.of(np.array([[[2.0, 0, 0], [1, 1, 0], [0, 0, 0]]]))
     >>> score(totals, "miou", np.ones((1, 2), bool)).value.round(4)
@@ -109,8 +115,8 @@ def score(totals: Totals, metric: str, counted: np.ndarray) -> Score:
     if metric == "pixel_accuracy":
         return _pixel_accuracy(totals)
     raise OptionError(
-        f"no score {metric!r} is estimated from points; known: {', '.join(POINT_METRICS)}, and iou followed by the"
-        f" place of a class, 0 to {counted.shape[1] - 1}"
+        f"no score {metric!r} is estimated from points; known: {', '.join(POINT_METRICS)}, and iou followed"
+        f" by the place of a class, 0 to {counted.shape[1] - 1}"
     )
 
 
@@ -130,14 +136,12 @@ def _dice(totals: Totals) -> Score:
 
 def _recall(totals: Totals) -> Score:
     recall = _ratio(totals.hits, totals.true)
-    return Score(
-        recall, _ratio(1.0, totals.true), -_ratio(recall, totals.true), np.zeros(totals.hits.shape)
-    )
+    return Score(recall, _ratio(1.0, totals.true), -_ratio(recall, totals.true), np.zeros(totals.hits.shape))
 
 
 def _mean(classes: Score, counted: np.ndarray) -> Score:
-    """Return the mean over the counted classes (J, C) of values by class; a counted class that neither side has is 0,
-    which only happens where all classes count.
+    """Return the mean over the counted classes (J, C) of values by class; a counted class that neither side
+    has is 0, which only happens where all classes count.
     """
     number = counted.sum(1)
     share = np.divide(counted, number[:, None], out=np.zeros(counted.shape), where=number[:, None] > 0)

@@ -1,13 +1,15 @@
-"""Confusion counts of a pool from points: what a belief expects of all pixels, corrected by what the points show.
+"""Confusion counts of a pool from points: what a belief expects of all pixels, corrected by what the points
+show.
 
-Conventions: counts are (J, C + 1, C + 1), model, prediction, true class; the last prediction is no class, the last
-true class void. A point of tuple x and true class y adds (y - p(x)) / q to the totals that the belief p expects, q
-being its probability; the mean over draws is unbiased whatever the belief, since it was learnt from other points: the
-draws are split into folds, and each is corrected against the belief of all others. A draw with several points (a look)
-adds their mean. Points without an answer are left out, as if they had not been drawn; their share is reported, and
-what they leave open (``intervals.open_range``).
-Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement); difference estimators: Cassel, Sarndal and
-Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and Candes 2024.
+Conventions: counts are (J, C + 1, C + 1), model, prediction, true class; the last prediction stands for
+none, the last true class for void. A point of tuple x and true class y adds (y - p(x)) / q to the totals
+that the belief p expects, q being its probability; the mean over draws is unbiased whatever the belief,
+since it was learnt from other points: the draws are split into folds, and each is corrected against the
+belief of all others. A draw with several points (a look) adds their mean. Points without an answer are left
+out, as if they had not been drawn; their share is reported, and what they leave open
+(``intervals.open_range``). Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement);
+difference estimators: Cassel, Sarndal and Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and
+Candes 2024.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import RankingError
-from faultscape.ranking.points.answers import GONE, Answers
+from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.belief import Belief, fit_beliefs, prior_belief
-from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.pool import PointPool
 
 FOLDS = 5
 
@@ -28,14 +30,15 @@ FOLDS = 5
 class PointTotals:
     """Confusion counts of a pool, and the draws behind them.
 
-    ``believed`` are the counts that the belief learnt from all points expects, ``expected`` the same under the
-    beliefs of the folds (both with what masks know). ``left`` (M, C + 1) is what each point adds, over its
-    probability and the number of points of its look; ``look`` (M,) numbers the ``draws`` with an answer, and ``said``
-    (J, M) are the predictions at the points. ``missing`` and ``missing_weight`` hold the predictions (J, K) and
-    weights (K,) of the points that could not be answered. ``seen`` (C,) says whether any answer or mask has a class.
+    ``believed`` are the counts that the belief learnt from all points expects, ``expected`` the same under
+    the beliefs of the folds (both with what masks know). ``left`` (M, C + 1) is what each point adds, over
+    its probability and the number of points of its look; ``look`` (M,) numbers the ``draws`` with an
+    answer, and ``said`` (J, M) are the predictions at the points. ``missing`` and ``missing_weight`` hold
+    the predictions (J, K) and weights (K,) of the points that could not be answered. ``seen`` (C,) says
+    whether any answer or mask has a class.
     """
 
-    pool: Pool
+    pool: PointPool
     belief: Belief
     believed: np.ndarray
     expected: np.ndarray
@@ -69,21 +72,26 @@ class PointTotals:
 
     def terms(self, slopes: np.ndarray) -> np.ndarray:
         """Return (J, N) what each draw adds to a score with these slopes (J, C + 1, C + 1)."""
-        each = np.array(
+        return self.by_draw(self.by_point(slopes))
+
+    def by_point(self, slopes: np.ndarray) -> np.ndarray:
+        """Return (J, M) what each point adds, of which a draw is the sum."""
+        return np.array(
             [(table[own] * self.left).sum(1) for own, table in zip(self.said, slopes, strict=True)]
         )
-        return self.by_draw(each)
 
 
-def point_totals(pool: Pool, answers: Answers, *, void: bool = True, folds: int = FOLDS) -> PointTotals:
+def point_totals(
+    pool: PointPool, answers: PointAnswers, *, void: bool = True, folds: int = FOLDS
+) -> PointTotals:
     """Return the confusion counts of a pool from the points answered.
 
-    ``void`` says whether the truth may be void; ``folds`` into how many parts the draws are split. Without any
-    answer, the counts are those that equal votes expect. Errors: RankingError for answers of another number of
-    classes, tuples that the pool lacks, or void answers where the truth has no void.
+    ``void`` says whether the truth may be void; ``folds`` into how many parts the draws are split. Without
+    any answer, the counts are those that equal votes expect. Errors: RankingError for answers of another
+    number of classes, tuples that the pool lacks, or void answers where the truth has no void.
 
-    >>> pool = Pool(np.array([[0, 0, 1], [0, 1, 1]]), np.array([70, 10, 20]), classes=2)
-    >>> answers = Answers(np.array([0, 1, 1, 2]), np.full(4, 0.01), np.eye(3)[[0, 0, 0, 1]])
+    >>> pool = PointPool(np.array([[0, 0, 1], [0, 1, 1]]), np.array([70, 10, 20]), classes=2)
+    >>> answers = PointAnswers(np.array([0, 1, 1, 2]), np.full(4, 0.01), np.eye(3)[[0, 0, 0, 1]])
     >>> found = point_totals(pool, answers, void=False)
     >>> bool((found.corrected.sum((1, 2)).round(9) == 100).all())  # every pixel has a prediction and a class
     True
@@ -135,7 +143,7 @@ def point_totals(pool: Pool, answers: Answers, *, void: bool = True, folds: int 
     )
 
 
-def _check(pool: Pool, answers: Answers, truths: int) -> None:
+def _check(pool: PointPool, answers: PointAnswers, truths: int) -> None:
     shape = answers.shares.shape[1]
     if shape != pool.classes + 1:
         raise RankingError(
@@ -143,7 +151,8 @@ def _check(pool: Pool, answers: Answers, truths: int) -> None:
         )
     if len(answers.place) and not GONE <= answers.place.min() <= answers.place.max() < len(pool.pixels):
         raise RankingError(
-            f"points lie in tuples {answers.place.min()} to {answers.place.max()}; the pool has {len(pool.pixels)}"
+            f"points lie in tuples {answers.place.min()} to {answers.place.max()}; the pool has"
+            f" {len(pool.pixels)}"
         )
     if truths == pool.classes and answers.shares[:, -1].any():
         raise RankingError("some answers are void, but the truth has no void; expected void=True")

@@ -1,8 +1,8 @@
 """Sums over all tuples under a belief, without holding the probabilities of any.
 
-Conventions: ``said`` (J, X) uint8 or uint16, entries 0..C, C being no class; ``pixels`` (X,) float64; ``votes`` (J,
-C + 1, Y) and ``bias`` (Y,) float64 are the belief; ``slopes`` (J, C + 1, Y) float64. Every function has an
-equivalent in ``plain_belief_sums``.
+Conventions: ``said`` (J, X) uint8 or uint16, entries 0..C, C being no class; ``pixels`` (X,) float64;
+``votes`` (J, C + 1, Y) and ``bias`` (Y,) float64 are the belief; ``slopes`` (J, C + 1, Y) float64. Every
+function has an equivalent in ``plain_belief_sums``.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
@@ -67,7 +67,9 @@ def expected_slopes(said, votes, bias, slopes):
 
 @jit
 def contrast_variance(said, votes, bias, slopes, contrasts):
-    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over G."""
+    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over
+    G.
+    """
     n_contrasts = len(contrasts)
     truths = len(bias)
     out = np.zeros(said.shape[1])

@@ -45,7 +45,9 @@ def expected_slopes(said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slope
 def contrast_variance(
     said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slopes: np.ndarray, contrasts: np.ndarray
 ) -> np.ndarray:
-    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over G."""
+    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over
+    G.
+    """
     out = np.zeros(said.shape[1])
     for rows in _blocks(said.shape[1]):
         p = probabilities(said[:, rows], votes, bias)
