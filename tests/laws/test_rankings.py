@@ -18,10 +18,10 @@ from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Slot
 from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, find_ranking, refuse_misfits, taking
 from faultscape.ranking.pair_cases import PairCounts
-from faultscape.ranking.points.answers import Answers
+from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
-from faultscape.ranking.points.pool import Pool, mask_counts
+from faultscape.ranking.points.pool import PointPool, mask_counts
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import point_totals
 from faultscape.standings import Standings
@@ -134,8 +134,8 @@ def of_points(order: list[int]) -> Standings:
     truth = np.repeat(np.arange(9), 4)
     middle = np.where(rng.random(36) < 0.5, truth, 0)
     said = np.stack([truth, middle, middle, np.roll(truth, 4)])[order]
-    pool = Pool(np.zeros((4, 0), int), np.zeros(0), 9, mask_counts(said, truth, 9))
-    totals = point_totals(pool, Answers(np.zeros(0, int), np.zeros(0), np.zeros((0, 10))))
+    pool = PointPool(np.zeros((4, 0), int), np.zeros(0), 9, mask_counts(said, truth, 9))
+    totals = point_totals(pool, PointAnswers(np.zeros(0, int), np.zeros(0), np.zeros((0, 10))))
     found = point_scores(totals)
     row = point_ranking(tuple(names), found, pool_spread(totals, found), speaks_of="pool")
     return Standings(tuple(names), {}, {}, {"points": row}, {})

@@ -15,8 +15,8 @@ from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.intervals import (
     Spread,
     better_p_values,
-    difference_intervals,
-    score_intervals,
+    point_difference_intervals,
+    point_intervals,
 )
 from faultscape.ranking.replicates import held
 from faultscape.ranking.simultaneous_ranks import better, rank_sets, single_rank_sets
@@ -46,9 +46,9 @@ def point_ranking(
     p_values = better_p_values(found, spread)
     single = single_rank_sets(p_values)
     at_once = rank_sets(p_values)
-    bounds = held(score_intervals(found, spread), scores)
+    bounds = held(point_intervals(found, spread), scores)
     tested = bool((~np.isnan(p_values)).any())
-    apart = difference_intervals(found, spread, level_of_all(len(models)))
+    apart = point_difference_intervals(found, spread, level_of_all(len(models)))
     return ModelRanking(
         scores=dict(zip(models, scores.tolist(), strict=True)),
         order=names,

@@ -17,9 +17,8 @@ import numpy as np
 
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Classes
-from faultscape.ranking.points.answers import GONE, Answers
-from faultscape.ranking.points.pool import Pool
-from faultscape.ranking.points.to_come import added_by_points
+from faultscape.ranking.points.answers import GONE, PointAnswers
+from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
 from faultscape.reading.points.truths import point_truth
@@ -111,13 +110,13 @@ def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
         known = np.array(each).reshape(known.shape)
     place = np.full(len(found.inside), GONE)
     place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
-    pool = Pool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
+    pool = PointPool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return totals_from(pool, Answers(place[kept], found.chance[kept], found.shares[kept]), classes)
+    return totals_from(pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
 
 
-def totals_from(pool: Pool, answers: Answers, classes: Classes) -> PointTotals:
+def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> PointTotals:
     """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
     an answer says so.
     """
@@ -154,7 +153,7 @@ def added_by_image(
     )
     place = {image: k for k, image in enumerate(found.images)}
     at = [place[image] for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
-    for own, added in zip(sums, added_by_points(totals, slopes), strict=True):
+    for own, added in zip(sums, totals.by_point(slopes) / max(totals.draws, 1), strict=True):
         np.add.at(own, at, added)
     return sums
 

@@ -53,7 +53,7 @@ class PixelTuples:
 
 
 @dataclass(frozen=True, eq=False)
-class PointPool:
+class PixelPool:
     """The pixels of a pool: ``unlabelled`` of images without a map of the truth, with the labels of J models,
     ``labelled`` of those with one, with the truth's as the last; and of some single points the labels (J, P)
     of the models, and the label (P,) of the truth.
@@ -119,7 +119,7 @@ def read_point_pool(
     points: Sequence[Point] = (),
     engine: str = "local",
     workers: int | None = None,
-) -> PointPool:
+) -> PixelPool:
     """Return the tuples of the pixels of some ``images``, and the labels at some ``points``, which may lie in
     others.
     """
@@ -149,7 +149,7 @@ def read_point_pool(
         mine = places.get(job.number, [])
         said[:, mine] = held["said"]
         shown[mine] = held["shown"]
-    return PointPool(unlabelled, labelled, said, shown)
+    return PixelPool(unlabelled, labelled, said, shown)
 
 
 @task(TuplesJob)

@@ -115,7 +115,9 @@ def _of_images_to_come(
     if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
         return None
     sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
-    return point_ranking(found.models, scores, spread_over_groups(sums, np.array(of)), speaks_of=FUTURE)
+    return point_ranking(
+        found.models, scores, spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
+    )
 
 
 def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:

@@ -15,13 +15,13 @@ import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
-from faultscape.ranking.points.answers import Answers
-from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.answers import PointAnswers
+from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
 from faultscape.reading.points.pool import (
-    PointPool,
+    PixelPool,
     draw_pixels,
     drawable,
     place_in_image,
@@ -31,7 +31,7 @@ from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream
-from faultscape.selection.points import PointGoal, point_probabilities
+from faultscape.selection.points.probabilities import PointGoal, point_probabilities
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
 from faultscape.verbs.select.replacement import existing_selection, put_selection
@@ -175,15 +175,15 @@ def goal_of(define: Definition) -> PointGoal:
     return define.get("goal", "order")
 
 
-def _so_far(study: Study, found: PointPool, held: Sequence[Point], truth: str) -> PointTotals:
+def _so_far(study: Study, found: PixelPool, held: Sequence[Point], truth: str) -> PointTotals:
     """Return the confusion counts of the pool as the answers to earlier draws show them."""
     classes = study.classes
     known = point_truth(study, held, truth)
     told = known.known
     pool = found.unlabelled
-    answers = Answers(
+    answers = PointAnswers(
         pool.places(found.said[:, told], len(classes) + 1),
         np.array([point.probability for point in held])[told],
         known.shares[told],
     )
-    return totals_from(Pool(pool.labels, pool.pixels, len(classes)), answers, classes)
+    return totals_from(PointPool(pool.labels, pool.pixels, len(classes)), answers, classes)
