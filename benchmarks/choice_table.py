@@ -58,6 +58,10 @@ SELECTORS = [
 ]
 GOALS = {"order": [str(b) for b in BUDGETS if b >= 50], "best": ["coda"]}
 CITED = "mad, top of each pair | Bradley-Terry", "random | LURE + control"  # by the README
+SHOWN = {  # on the page, with what is chosen
+    "order": ("vma | margins re-used + control", "mad | margins + control", *CITED),
+    "best": ("mad | mean", "information, at once | LURE", *CITED),
+}
 DIGITS = {"order": 3, "best": 0}
 Regrets = dict[str, dict[str, list[np.ndarray]]]  # {method: {set: of each part, a number a repeat}}
 # of each set: {method: {budget or "coda": a number a repeat}}
@@ -146,13 +150,13 @@ def short(value: float, digits: int) -> str:
 
 
 def left_out(table: Regrets, deciding: Regrets, goal: str) -> list[str]:
-    """Return a table: a row a set left out, what the others choose, and its regret there."""
-    lines = ["| left out | chosen on the others | regret on the one left out |", "|---|---|---|"]
+    """Return a row a set left out: the goal, the set, what the others choose, and its regret there."""
+    lines = []
     there = next(iter(table.values()))
     for name in (name for name in SETS if name in there):
         chosen = choose(deciding, [other for other in SETS if other in there and other != name])
         told = (short(number(table[chosen][name]), DIGITS[goal]) for number in (mean, error))
-        lines.append(f"| {name} | {words(chosen)} | {' ± '.join(told)} |")
+        lines.append(write_row([goal, name, words(chosen), " ± ".join(told)]))
     return lines
 
 
@@ -190,38 +194,29 @@ def other_rules(table: Regrets) -> str:
     )
 
 
-def best_of_each(lines: list[str], cited: Sequence[str]) -> list[str]:
-    """Return what the page shows of a table: each selector with its best ranking, and the methods that are cited."""
+def shown(lines: list[str], methods: Sequence[str]) -> list[str]:
+    """Return the rows of a table that the page shows."""
     heading, rule, *rows = lines
-    shown, seen = [heading, rule], set()
-    for line in rows:  # sorted
-        selector, ranking, *_ = split_row(line)
-        if selector not in seen or f"{selector} | {ranking}" in cited:
-            shown.append(line)
-        seen.add(selector)
-    return shown
+    return [heading, rule, *(row for row in rows if " | ".join(split_row(row)[:2]) in methods)]
 
 
-def page(
-    made: str, chosen: dict[str, str], facts: list[str], goals: dict[str, tuple[list[str], str, list[str]]]
-) -> str:
-    """Return the page from the lines of its tables: what is chosen, the sets, and of each goal the sets left
-    out, a sentence on other rules, and all rows.
-    """
+def page(made: str, chosen: dict[str, str], others: str, goals: dict[str, list[str]]) -> str:
+    """Return the page from what is chosen, a sentence on other rules for the order, and of each goal all rows."""
     notes = (ROOT / "benchmarks" / "choice-notes.md").read_text().split("<!-- cut -->")
-    first, method, *own = (note.strip() for note in notes)
+    first, method, order, again, best = (note.strip() for note in notes)
     defaults = ["| goal | selector | ranking |", "|---|---|---|"]
     defaults += [write_row([goal, *one.split(" | ")]) for goal, one in chosen.items()]
+    tables = {goal: "\n".join(shown(every, (*SHOWN[goal], chosen[goal]))) for goal, every in goals.items()}
     parts = [HEAD + "# Which selector and ranking to use"]
     parts += [first.replace("{figure}", figure_cell("choice", "draw_regrets()")), "\n".join(defaults)]
-    parts += [method.replace("{made}", made), "\n".join(facts)]
-    titles = {"order": "The order of all", "best": "Which is best"}
-    for before, after, (goal, (without, others, every)) in zip(
-        own[::2], own[1::2], goals.items(), strict=True
-    ):
-        table = "\n".join(best_of_each(every, (*CITED, chosen[goal])))
-        parts += [f"## {titles[goal]}", before, table, "\n".join(without), others, after]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    parts += [
+        method.replace("{made}", made),
+        "## The order of all",
+        tables["order"],
+        f"{order} {others} {again}",
+    ]
+    parts += ["## Which is best", tables["best"], best]
+    return "\n\n".join(parts) + "\n"
 
 
 def all_rows(goals: dict[str, list[str]]) -> list[str]:
@@ -256,16 +251,14 @@ def write() -> dict[str, str]:
                 f"| {name} | {part} | {held['models']} | {held['images']:,} | {100 * held['disputed']:.0f} %"
                 f" | {held['sharpness']:.2f} | {len(found[part]['random | mean']['coda'])} |"
             )
-    goals = {
-        goal: (
-            left_out(tables[goal], deciding[goal], goal),
-            other_rules(tables[goal]) if goal == "order" else "",
-            rows(tables[goal], deciding[goal], goal),
-        )
-        for goal in GOALS
-    }
-    keep_rows("choice", all_rows({goal: every for goal, (*_, every) in goals.items()}))
-    text = page(made, chosen, facts, goals)
+    goals = {goal: rows(tables[goal], deciding[goal], goal) for goal in GOALS}
+    without = ["| goal | left out | chosen on the others | regret on the one left out |", "|---|---|---|---|"]
+    for goal in GOALS:
+        without += left_out(tables[goal], deciding[goal], goal)
+    keep_rows("choice", all_rows(goals))
+    keep_rows("choice_sets", facts)
+    keep_rows("choice_left_out", without)
+    text = page(made, chosen, other_rules(tables["order"]), goals)
     (ROOT / "docs" / "benchmarks" / "choice.md").write_text(text, encoding="utf-8")
     return chosen
 

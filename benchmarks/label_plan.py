@@ -19,7 +19,7 @@ import label_methods as methods
 import label_sets
 import numpy as np
 from label_sets import KEPT, SETS, Set
-from page_text import HEAD, figure_cell, keep_rows, split_row
+from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
 
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.planning import label_needs as needs
@@ -295,16 +295,16 @@ def page(found: dict[str, dict]) -> str:
     )
     repeats = min(one["repeats"] for one in found.values())
     keep_rows("plan", lines)
+    keep_rows("plan_groups", few)
     return fill_page(str(dt.date(2026, 11, 22)), versions, repeats, lines, few, ratios)
 
 
 def shown(table: list[str]) -> list[str]:
-    """Return the rows of the page: draws by mad, which model is best and the order of all."""
-    heading, rule, *rows = table
-    asked = [
-        row for row in rows if split_row(row)[1].startswith("mad") and split_row(row)[2] != NAMED["scores"]
-    ]
-    return [heading, rule, *asked]
+    """Return the rows of the page, draws by mad for which model is best, without what is the same in all."""
+    heading, _, *rows = map(split_row, table)
+    asked = [row for row in rows if row[1].startswith("mad") and row[2] == NAMED["best"]]
+    lines = [write_row([name, *cells]) for name, _, _, *cells in [heading, *asked]]
+    return [lines[0], "|" + "---|" * (len(heading) - 2), *lines[1:]]
 
 
 def fill_page(
@@ -318,7 +318,7 @@ def fill_page(
         versions=versions,
         repeats=repeats,
         table="\n".join(shown(table)),
-        few="\n".join(few),
+        few="\n".join([*few[:2], *(row for row in few if split_row(row)[0] == "all")]),
         **ratios,
     )
 

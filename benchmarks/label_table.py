@@ -8,6 +8,7 @@ import datetime as dt
 import json
 import os
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -54,11 +55,13 @@ def at_hundred(lines: list[str]) -> list[str]:
     for row in rows:
         name, selector, ranking = row[:3]
         if ranking == (WEIGHTED if selector in weighted else UNWEIGHTED):
-            shown.setdefault(f"{selector} | {ranking}", {})[name] = row[place]
+            shown.setdefault(f"{selector} | {ranking}", {})[name] = re.sub(r" \(.*\)", "", row[place])
     sets = list(dict.fromkeys(row[0] for row in rows))
     table = [write_row(["selector", "ranking", *sets]), "|" + "---|" * (2 + len(sets))]
     return table + [
-        write_row([method, *(cells.get(name, "") for name in sets)]) for method, cells in shown.items()
+        write_row([method, *(cells.get(name, "") for name in sets)])
+        for method, cells in shown.items()
+        if len(cells) > len(sets) // 2
     ]
 
 
@@ -115,11 +118,11 @@ def describe_set(held: dict[str, Any]) -> str:
     return f"{about}; {repeats['100']} repeats{more}{few}."
 
 
-def page(made: str, about: str, table: list[str]) -> str:
-    """Return the page: what the notes say around the sets and the table."""
+def page(made: str, table: list[str]) -> str:
+    """Return the page: what the notes say around the table."""
     first, shows = ((ROOT / "benchmarks" / "label-notes.md").read_text()).split("<!-- cut -->")
     first = first.replace("{figure}", figure_cell("labels", "draw_curves()")).strip()
-    parts = [HEAD + "# How many labels a ranking needs", first, "\n".join(table), about]
+    parts = [HEAD + "# How many labels a ranking needs", first, "\n".join(table)]
     return "\n\n".join([*parts, shows.replace("{made}", made).strip()]) + "\n"
 
 
@@ -133,10 +136,9 @@ def write() -> None:
     rows = agreements(found)
     keep_rows("labels", rows)
     keep_rows("label_coverage", coverages(found))
-    about = " ".join(f"*{WHAT[name]}*: {describe_set(held)}" for name, held in found.items())
-    (ROOT / "docs" / "benchmarks" / "labels.md").write_text(
-        page(made, about, at_hundred(rows)), encoding="utf-8"
-    )
+    about = [write_row([WHAT[name], describe_set(held)]) for name, held in found.items()]
+    keep_rows("label_sets", ["| set | measured on |", "|---|---|", *about])
+    (ROOT / "docs" / "benchmarks" / "labels.md").write_text(page(made, at_hundred(rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -57,13 +57,27 @@ def keep_rows(name: str, lines: Sequence[str]) -> None:
         csv.writer(file, lineterminator="\n").writerows(map(split_row, [lines[0], *lines[2:]]))
 
 
+def is_drawn(measured: str) -> bool:
+    """Say whether the figure of a page of speeds shows what was measured: ratios above 1.
+
+    >>> is_drawn("35.7x (0.42 ms)"), is_drawn("0.19x"), is_drawn("233 and 256")
+    (True, False, False)
+    """
+    ratio = re.match(r"([\d.]+)x", measured)
+    return ratio is not None and float(ratio[1]) > 1
+
+
 def speed_page(title: str, notes: Path, page: str, made: str, rows: Sequence[str]) -> str:
-    """Return a page of measured ratios: what stands in its notes around one table (what, measured, target)."""
+    """Return a page of measured ratios: what stands in its notes around one table (what, measured, target), of the
+    rows that its figure does not draw; all of them are kept.
+    """
     before, after = notes.read_text().split("<!-- table -->")
     before = before.replace("{figure}", figure_cell("speeds", f'draw_ratios("{page}")')).replace(
         "{made}", made
     )
-    table = ["| what | measured | target |", "|---|---|---|", *rows]
+    table = ["| what | measured | target |", "|---|---|---|"]
+    keep_rows(page, [*table, *rows])
+    table += [row for row in rows if not is_drawn(split_row(row)[1])]
     return "\n\n".join([f"{HEAD}# {title}", before.strip(), "\n".join(table), after.strip()]) + "\n"
 
 

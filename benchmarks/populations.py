@@ -1,5 +1,5 @@
 """Whether intervals hold what they speak of, this pool or data to come: ``python benchmarks/populations.py
-[--repeats N]`` prints the table of docs/explanation/rankings.md.
+[--repeats N]`` prints the table of docs/benchmarks/data/populations.csv.
 
 Errors of four models are made from what is shared by the images of a group, by an image for all models, and
 by nothing; draws prefer hard images. Pools are drawn anew for every repeat, so that the error rates of data

@@ -42,6 +42,7 @@ from faultscape.ties import tie_order
 ROOT, KEPT = Path(__file__).parents[1], Path(tempfile.gettempdir()) / "faultscape-coverage"
 BLOCK, REPEATS, RESAMPLES = 100, 1000, 200
 BUDGETS = (25, 50, 100, 200, 400)
+SHOWN = (25, 100, 400)  # on the page
 MOST = 0.98  # a pool all but labelled: above this share of it nothing is left open
 TOP = (
     "| goal | set | labels | ranking | repeats | held, % | worst, % | half-width |",
@@ -250,13 +251,15 @@ def table(goal: str) -> tuple[list[str], list[str]]:
 
 
 def recommended(goal: str, lines: list[str]) -> list[str]:
-    """Return what the page shows of a table: a row a set, a column a number of labels, of the recommended ranking."""
+    """Return what the page shows of a table: a row a set, a column a number of labels, of the
+    recommended ranking.
+    """
     shown: dict[str, dict[str, str]] = {}
     for _, name, number, ranking, _, share, worst, _ in map(split_row, lines):
         if ranking == f"`{RECOMMENDED[goal]}`":
             told = "-" if share == "-" else f"{share.partition(' ')[0]} ({worst})"
             shown.setdefault(name, {})[number] = told
-    budgets = [str(n) for n in BUDGETS]
+    budgets = [str(n) for n in SHOWN]
     table = [write_row(["set", *(f"{n} labels" for n in budgets)]), "|" + "---|" * (1 + len(budgets))]
     return table + [write_row([name, *(row.get(n, "") for n in budgets)]) for name, row in shown.items()]
 

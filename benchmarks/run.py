@@ -272,9 +272,8 @@ def selection(images: int = 100_000, j: int = 10, c: int = 20) -> None:
 
 def memory_and_start() -> None:
     few, many_images = memory.peaks(1_000), memory.peaks(50_000)
-    for verb in few:
-        what = f"`{verb}`, peak memory at 1,000 and 50,000 images, shards of 1,024: MiB"
-        row(what, f"{few[verb]} and {many_images[verb]}", "bounded by the shard")
+    peaks = "; ".join(f"{verb} {few[verb]} and {many_images[verb]}" for verb in few)
+    row("peak memory at 1,000 and 50,000 images: MiB", peaks, "bounded by the shard")
     for words, target in (["-c", "import faultscape"], "< 0.3"), (["-m", "faultscape", "--help"], "< 0.6"):
         times = []
         for _ in range(5):

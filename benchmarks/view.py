@@ -139,7 +139,7 @@ def main() -> None:
         if not (root / "study.toml").exists():
             make(root)
         begun = time.perf_counter()
-        library = Library(root)
+        library = Library(Study(root))
         opened = time.perf_counter()
         listener = server.bind(port=0)
         threading.Thread(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
-from faultscape.command_line.result_json import field_names, result_kinds
+from faultscape.command_line.result_json import result_kinds
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import CONCORDANCES, GROUPS, METRICS
@@ -36,7 +36,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 DEFINITIONS = DOCS / "reference" / "definitions.md"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
-JOINS = {"pooled": "pooled", "cells": "mean over images and classes", "images": "mean over images"}
 Rows = list[tuple[str, ...]]  # the first is the head
 # where an option's names are listed beside file.py:NAME
 _FORMATS = {"format": [form.name for form in FORMATS]}
@@ -54,12 +53,11 @@ LISTS: Mapping[str, Mapping[str, list[str]]] = {
 
 def metric_rows() -> Rows:
     """What measure computes, group by group."""
-    rows = [("metric", "what it is", "good is", "of several images", "definition by default", "source")]
+    rows = [("metric", "what it is", "good is", "source")]
     for metric in sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place)):
         good = {"high": "large", "low": "small"}[metric.better]
-        definition = metric.text(Definitions())
         name = f"`{metric.name}`" + (" with `--metric`" if metric.on_request else "")
-        rows.append((name, metric.called, good, JOINS[metric.join], definition, metric.source))
+        rows.append((name, metric.called, good, metric.source))
     return rows
 
 
@@ -76,10 +74,8 @@ def selector_rows() -> Rows:
 
 def ranking_rows() -> Rows:
     """What standings hold."""
-    rows = [("ranking", "title", "says", "kind", "source")]
-    return rows + [
-        (f"`{entry.name}`", entry.title, entry.says, entry.kind, entry.source) for entry in RANKINGS
-    ]
+    rows = [("ranking", "says", "kind", "source")]
+    return rows + [(f"`{entry.name}`", entry.says, entry.kind, entry.source) for entry in RANKINGS]
 
 
 def format_rows() -> Rows:
@@ -114,10 +110,10 @@ def kept_rows() -> Rows:
 def scorer_rows() -> Rows:
     """How doubt of a pixel is scored."""
     rows = [("scorer", "title", "formula", "needs", "counted by", "source")]
-    return rows + [
-        (f"`{entry.name}`", entry.title, entry.formula, entry.needs, entry.form, entry.source)
-        for entry in SCORERS
-    ]
+    for entry in SCORERS:
+        counted = "value" if entry.most is None else "share"
+        rows.append((f"`{entry.name}`", entry.title, entry.formula, entry.needs, counted, entry.source))
+    return rows
 
 
 def layout_rows() -> Rows:
@@ -262,7 +258,7 @@ def backbone_rows() -> Rows:
         )
     ]
     for entry in BACKBONES:
-        plain = "divided by 255" if set(entry.std) == {1.0} else "ImageNet's mean and deviation"
+        plain = "/ 255" if set(entry.std) == {1.0} else "ImageNet's"
         rows.append(
             (
                 f"`{entry.name}`",
@@ -353,12 +349,10 @@ def tasks(of: Iterable[str]) -> str:
 
 def result_rows() -> Rows:
     """What each command prints with --json."""
-    rows = [("command", "in Python", "fields of the object")]
-    for words in LINES:
-        for kind in result_kinds(words):
-            fields = ", ".join(f"`{name}`" for name in field_names(kind))
-            rows.append((f"`{' '.join(words)}`", f"`{kind.__name__}`", fields))
-    return rows
+    rows = [("command", "in Python")]
+    return rows + [
+        (f"`{' '.join(words)}`", f"`{kind.__name__}`") for words in LINES for kind in result_kinds(words)
+    ]
 
 
 TABLES: Mapping[str, Callable[[], Rows]] = {

@@ -66,15 +66,12 @@ class Serving:
 
 
 @contextmanager
-def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options: Any) -> Iterator[Serving]:
-    """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of
-    `label serve`.
-    """
+def served(root: Path, names: tuple[str, ...] = (), **options: Any) -> Iterator[Serving]:
+    """Serve a study's campaign until the end; ``options`` are those of `label serve`."""
     from faultscape.reading.study import Study
     from faultscape.study.answers.annotators import Annotators
     from faultscape.study.answers.database import Database
     from faultscape.verbs.options import LabelServeOptions
-    from faultscape.verbs.rank.live import standings_now
     from faultscape.verbs.serve.campaign import Campaign
     from faultscape.verbs.serve.gate import Gate, server_key
     from faultscape.verbs.serve.server import app_of
@@ -83,16 +80,9 @@ def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options:
     asked = LabelServeOptions(study=str(root), **options)
     with closing(Database(root, stay_open=True)) as database, server.bind(port=0) as listener:
         database.create_tables()
-        campaign = Campaign(root, asked, database)
+        campaign = Campaign(Study(root, database=database), asked)
         gate = Gate(Annotators(root, database), server_key(root), open_=not asked.invites)
-        app = app_of(
-            campaign,
-            gate,
-            lambda voices: standings_now(Study(root), asked.selection, asked.truth, voices),
-            names,
-            take,
-        )
-        with running(app, listener) as url:
+        with running(app_of(campaign, gate, names), listener) as url:
             yield Serving(url, root, campaign)
 
 

@@ -24,7 +24,6 @@ from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
-from faultscape.verbs.label.exchange import import_masks
 from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
@@ -100,7 +99,7 @@ class Entrance:
 
     def routes(self) -> list[tuple[str, str]]:
         """All (method, path) that the app answers."""
-        routers = routers_of(self.campaign, self.gate, self.standings, import_masks)
+        routers = routers_of(self.campaign, self.gate)
         return [
             (method, route.path)
             for router in routers
@@ -167,21 +166,9 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
     database = Database(root, stay_open=True)
     database.create_tables()
     try:
-        campaign = Campaign(root, asked, database)
+        campaign = Campaign(Study(root, database=database), asked)
         gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=asked.address)
-        held = Entrance(
-            root,
-            campaign,
-            gate,
-            app_of(
-                campaign,
-                gate,
-                lambda voices: standings_now(Study(root), "main", "labels", voices),
-                [gate.name],
-                import_masks,
-            ),
-        )
-        yield held
+        yield Entrance(root, campaign, gate, app_of(campaign, gate, [gate.name]))
     finally:
         database.close()
 

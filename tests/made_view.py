@@ -10,6 +10,7 @@ import numpy as np
 
 import faultscape as fs
 import made
+from faultscape.reading.study import Study
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.verbs.view.library import Library
@@ -116,7 +117,7 @@ def client(root: Path, library: Library | None = None, *, strict: bool = False) 
     """
     from fastapi.testclient import TestClient
 
-    library = library or Library(root)
+    library = library or Library(Study(root))
     library.wait()
     return TestClient(
         make_app([router(library)]),

@@ -14,7 +14,7 @@ from _figures.drawing import (
     label_ends,
     make_panel,
 )
-from _figures.tables import Row, numbers, read_rows, read_table, value_and_error
+from _figures.tables import Row, numbers, read_rows, value_and_error
 
 SETS = {"blended v2 AP": "Blended objects", "held out AP": "Classes withheld from training"}
 HEADS = {"corrupted mIoU": "mIoU on corrupted images", "ECE": "ECE", "held out AP": "AP of withheld classes"}
@@ -62,7 +62,7 @@ def draw_precisions() -> Drawing:
 
 def draw_editions() -> Drawing:
     """Return one panel: AP of each network's best score on two editions of a blended set."""
-    rows = read_table("doubt", "model", "best variant", "2026-10", "2026-11")
+    rows = read_rows("doubt_editions")
     figure, axes = make_panel(5.6, 3.6)
     ends = []
     for row in rows:

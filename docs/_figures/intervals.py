@@ -13,7 +13,7 @@ from _figures.drawing import (
     finish_figure,
     make_panel,
 )
-from _figures.tables import numbers, read_table
+from _figures.tables import numbers, read_rows
 
 SIZES = {"10": (ORANGE, "o"), "30": (GREEN, "s"), "100": (BLUE, "D")}
 PANELS = {"maps": "Label maps", "scores": "Scores per pixel", "anomaly": "Unknown objects"}
@@ -23,7 +23,7 @@ def read_shares(population: str) -> dict[str, dict[str, float]]:
     """Return {metric: {images: share of intervals that hold}}."""
     return {
         row["metric"]: {size: numbers(row[size])[0] for size in SIZES}
-        for row in read_table("intervals", "population", "metric")
+        for row in read_rows("intervals")
         if row["population"] == population
     }
 

@@ -15,14 +15,14 @@ from _figures.drawing import (
     finish_figure,
     make_panel,
 )
-from _figures.tables import numbers, read_table
+from _figures.tables import numbers, read_rows
 
 LABELS = {"20": (ORANGE, "o"), "50": (GREEN, "s"), "100": (BLUE, "D")}
 
 
 def draw_held() -> Drawing:
     """Return one panel."""
-    table = read_table("near-duplicates", "groups", "held with, %")
+    table = read_rows("near_duplicates")
     named = [(f"{row['groups'].partition(',')[0]}; {row['duels']}", row) for row in table]
     rows = list(dict.fromkeys(name for name, _ in named))
     figure, axes = make_panel(5.6, 1.5 + 0.26 * len(rows))

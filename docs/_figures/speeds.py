@@ -19,7 +19,7 @@ from _figures.drawing import (
     finish_figure,
     make_panel,
 )
-from _figures.tables import Row, numbers, read_table, value_and_error
+from _figures.tables import Row, numbers, read_rows, read_table, value_and_error
 
 NAN = float("nan")
 
@@ -27,7 +27,7 @@ NAN = float("nan")
 def read_ratios(page: str) -> list[tuple[str, float, float]]:
     """Return (what, times less than the peer, target or NaN) of the rows that are ratios above 1."""
     out = []
-    for row in read_table(page, "what", "measured", "target"):
+    for row in read_rows(page):
         if (told := re.match(r"([\d.]+)x", row["measured"])) and (times := float(told[1])) > 1:
             wanted = re.match(r">= ([\d.]+)x", row["target"])
             out.append((row["what"].replace("`", ""), times, float(wanted[1]) if wanted else NAN))
@@ -67,7 +67,8 @@ def shorten(what: str) -> str:
 
 def draw_corruptions() -> Drawing:
     """Return one panel: milliseconds of each corruption, ours and two peers'."""
-    rows = [row for row in read_table("corruptions", "corruption", "ours, ms") if row["corruption"] != "sum"]
+    rows = [row for row in read_rows("corruption_speed") if row["size"] == "1024 x 2048"]
+    rows = [row for row in rows if row["corruption"] != "sum"]
     peers = {"ours": (BLUE, "o"), "imagecorruptions": (ORANGE, "s"), "corrupt_tta": (GREY, "^")}
     figure, axes = make_panel(6.6, 4.6)
     names = [row["corruption"].replace("_", " ") for row in rows]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -25,8 +24,9 @@ from faultscape.prediction.networks import largest
 from faultscape.prediction.source import Opening, Part, Request, Source, Trial
 from faultscape.prediction.sources.folder import check_size
 from faultscape.prediction.sources.own import OwnModel
-from faultscape.study.settings import ModelOptions, Settings, read_settings
-from faultscape.study.tables.corpus import Image, each_shard
+from faultscape.reading.study import Study
+from faultscape.study.settings import ModelOptions, Settings
+from faultscape.study.tables.corpus import Image
 
 if TYPE_CHECKING:
     from faultscape.prediction.batches import Row
@@ -50,8 +50,8 @@ def check_source(
     ``place`` is the SOURCE as on the command line (``own.py:STACK:maps.npy``); ``options`` are its options.
     Errors: AssertionError; ModelError if it cannot be opened.
     """
-    root = Path(study)
-    settings = read_settings(root)
+    held = Study(study)
+    settings = held.settings
     source = catalogue.source_of(_NAME, place, settings.task)
     assert source.name.isidentifier(), f"a kind of model is called by a plain word; got {source.name!r}"
     assert source.called, f"{source.name}: `called` is to say what a person calls it"
@@ -62,13 +62,13 @@ def check_source(
         f"{kept}: is recognised as another kind than {place}"
     )
     assert source.there(place), f"{place}: is said not to be there"
-    request = Request(_NAME, place, settings, partial(each_shard, root), cast("ModelOptions", options or {}))
+    request = Request(_NAME, place, settings, held.corpus.each_shard, cast("ModelOptions", options or {}))
     origin = source.origin(source, request)
     again = source.origin(source, request)
     assert (origin.stamps, origin.keys, origin.digest) == (again.stamps, again.keys, again.digest), (
         f"{place}: follows from something else each time"
     )
-    shards = {number: list(images) for number, images in each_shard(root)}
+    shards = {number: list(images) for number, images in held.corpus.each_shard()}
     assert set(origin.stamps) == set(shards), (
         f"{place}: has stamps of shards {sorted(origin.stamps)}; the study has {sorted(shards)}"
     )

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 import faultscape as fs
 import made_entrance
 import made_served
+from faultscape.reading.study import Study
 from faultscape.study.answers import database as databases
 from faultscape.study.answers import schema
 from faultscape.study.answers.annotators import Annotators
@@ -45,11 +46,8 @@ def open_(tmp_path: Path) -> Iterator:
                 fs.select(str(made_entrance.study(tmp_path / name)), per_class=4)
                 Database(root).settle(schema.SALT, f"{name} 0.0")
             database = stack.enter_context(closing(Database(root, stay_open=True)))
-            return Campaign(
-                root,
-                LabelServeOptions(study=str(root), campaign=CampaignRules(**{"overlap": 1, **rules})),
-                database,
-            )
+            options = LabelServeOptions(study=str(root), campaign=CampaignRules(**{"overlap": 1, **rules}))
+            return Campaign(Study(root, database=database), options)
 
         yield opened
 

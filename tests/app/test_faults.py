@@ -25,13 +25,13 @@ import made
 import made_served
 import postgres_server
 from faultscape.errors import OptionError, StudyError
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotator, Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.folder import put
-from faultscape.study.settings import read_settings
 from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve import campaign as campaigns
 from faultscape.verbs.serve.agenda import stamp_of
@@ -66,7 +66,7 @@ def test_files_of_pages_are_sent_while_the_database_is_locked(
         assert unlocked.wait(30)
         return []
 
-    with answering.served(study, take=print, invites=True) as held, ExitStack() as stack:
+    with answering.served(study, invites=True) as held, ExitStack() as stack:
         monkeypatch.setattr(Annotators, "everybody", everybody)
         host, port = held.url.removeprefix("http://").rstrip("/").split(":")
 
@@ -256,11 +256,8 @@ def open_(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
 
     def opened(study: Path, **rules: object) -> Campaign:
         held.append(Database(study, stay_open=True))
-        return Campaign(
-            study,
-            LabelServeOptions(study=str(study), campaign=CampaignRules(**{"repeats": 0.0, **rules})),
-            held[-1],
-        )
+        options = LabelServeOptions(study=str(study), campaign=CampaignRules(**{"repeats": 0.0, **rules}))
+        return Campaign(Study(study, database=held[-1]), options)
 
     yield opened
     for database in held:
@@ -438,7 +435,7 @@ def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(
 
 
 def test_every_file_that_says_what_is_asked_is_looked_at(study: Path) -> None:
-    options, settings = LabelServeOptions(study=str(study)), read_settings(study)
+    options, held = LabelServeOptions(study=str(study)), Study(study)
     for name in (
         "study.toml",
         "corpus.parquet",
@@ -446,11 +443,11 @@ def test_every_file_that_says_what_is_asked_is_looked_at(study: Path) -> None:
         "predictions/model-1/manifest.json",
         "truth/labels/manifest.json",
     ):
-        before = stamp_of(study, options, settings)
+        before = stamp_of(held, options)
         (study / name).parent.mkdir(parents=True, exist_ok=True)
         put(study / name, (study / name).read_bytes() if (study / name).exists() else b"{}\n")
-        assert stamp_of(study, options, settings) != before, name
-    assert stamp_of(study, options, settings) == stamp_of(study, options, settings)
+        assert stamp_of(held, options) != before, name
+    assert stamp_of(held, options) == stamp_of(held, options)
 
 
 def test_choices_are_asked_by_what_they_tell_only_where_that_was_wished_of_enough_models(

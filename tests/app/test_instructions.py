@@ -17,6 +17,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import made_entrance
 from answering import Asked, Serving, all_sent, answer, current, enter, loaded, rows, watch
+from faultscape.reading.study import Study
 from faultscape.study.answers import database as databases
 from faultscape.study.answers import schema
 from faultscape.study.answers.annotators import ORGANISER
@@ -78,7 +79,7 @@ def test_instructions_stay_with_their_campaign_after_a_restart_and_in_another_da
     entrance.campaign.instruct("of labels, anew")
     with closing(Database(root)) as database:
         campaigns = [
-            Campaign(root, LabelServeOptions(study=str(root), truth=truth), database)
+            Campaign(Study(root, database=database), LabelServeOptions(study=str(root), truth=truth))
             for truth in ("labels", "others")
         ]
         assert [one.instructions for one in campaigns] == ["of labels, anew", ""]

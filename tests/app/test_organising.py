@@ -17,14 +17,11 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 import made_entrance
 from answering import Asked, Serving, all_sent, enter
 from faultscape.labelling.tags import proposals
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.checks import NOTHING, Checks
 from faultscape.study.answers.tags import Tags
-from faultscape.study.settings import read_settings
-from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus
 from faultscape.verbs.serve.measured_tags import MeasuredTags
-from faultscape.verbs.serve.pictures import read_map
 from made_entrance import Entrance
 
 
@@ -111,15 +108,14 @@ def entrance(tmp_path: Path) -> Iterator[Entrance]:
 
 
 def test_what_is_cut_on_most_images_is_not_proposed_as_cut_on_one(entrance: Entrance) -> None:
-    images = {image.id: image for image in read_corpus(entrance.root)}
-    settings, folder = read_settings(entrance.root), label_maps.truth(entrance.root, "labels")
-    maps = {id_: read_map(entrance.root, settings, folder, image, None) for id_, image in images.items()}
-    often = proposals.often_cut(maps.values(), settings.class_list)
-    measured, said, cut = MeasuredTags(entrance.root, settings, images), set[str](), set[str]()
-    for id_, image in images.items():
-        mine = proposals.propose_cut(maps[id_], settings.class_list)
+    study = Study(entrance.root)
+    maps = study.labels("labels")
+    often = proposals.often_cut(maps.values(), study.classes)
+    measured, said, cut = MeasuredTags(study.image_rows), set[str](), set[str]()
+    for id_, image in study.image_rows.items():
+        mine = proposals.propose_cut(maps[id_], study.classes)
         cut |= mine.keys()
-        found = {why for tag, why in measured.of(image) if tag == "cut by the border"}
+        found = {why for tag, why in measured.of(study, image) if tag == "cut by the border"}
         assert found == {one.reason for name, one in mine.items() if name not in often}
         said |= found
     assert cut & often  # some are left out

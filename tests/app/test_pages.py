@@ -108,7 +108,7 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
 def test_pages_of_the_second_round_and_of_tags_break_no_rule(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
-    held = serve(duels, take=lambda *_: None)
+    held = serve(duels)
     enter(page, held.url)
     page.goto(f"{held.url}checks")
     wrong = look(page, "checks")
@@ -223,6 +223,7 @@ def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
 @pytest.fixture(scope="module")
 def viewed(duels: Asked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The pages of `view` of a study with labels of some images."""
+    from faultscape.reading.study import Study
     from faultscape.verbs.view.library import Library
     from faultscape.verbs.view.pages import router
     from faultscape.web import server
@@ -230,7 +231,7 @@ def viewed(duels: Asked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
     root = tmp_path_factory.mktemp("viewed") / duels.root.name
     shutil.copytree(duels.root, root)
-    library = Library(root)
+    library = Library(Study(root))
     library.wait()
     with server.bind(port=0) as listener, running(make_app([router(library)]), listener) as url:
         yield url

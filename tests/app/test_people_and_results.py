@@ -24,6 +24,7 @@ from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.verbs.serve import result_facts
 from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
 from faultscape.verbs.serve.pages import results as results_page
 from faultscape.verbs.serve.result_facts import results
@@ -146,20 +147,25 @@ def test_results_are_computed_once_for_each_state_of_the_answers(
     monkeypatch.setattr(results_page, "_SECONDS", 0.0)
     made = []
 
-    def standings(voices: Voices) -> Any:
-        made.append(voices)
-        return entrance.standings(voices)
+    def standings(*about: Any) -> Any:
+        made.append(about)
+        return made_entrance.standings_now(*about)
 
-    kept = results_page._Kept(entrance.campaign, standings)
-    first = kept.now(Voices(), {})
-    assert kept.now(Voices(), {}) is first
-    kept.now(Voices(frozenset(people.values())), {})
+    monkeypatch.setattr(result_facts, "standings_now", standings)
+    kept = results_page._Kept(entrance.campaign)
+
+    def now(voices: Voices) -> result_facts.ResultFacts:
+        return kept.now(entrance.campaign.study(), voices, {})
+
+    first = now(Voices())
+    assert now(Voices()) is first
+    now(Voices(frozenset(people.values())))
     assert len(made) == 2
     item = asked(entrance)[0]
     Choices(entrance.root).add(say("person-ffffff", item, "first", "first", 3.0), "test")
-    assert kept.now(Voices(), {}).people == first.people + 1
+    assert now(Voices()).people == first.people + 1
     fs.rank(str(entrance.root), engine="local", resamples=50)  # another option of rank
-    kept.now(Voices(), {})
+    now(Voices())
     assert len(made) == 4
 
 
@@ -247,9 +253,10 @@ def test_answers_can_be_weighted_by_accuracy_on_the_page_too(entrance: Entrance,
     text = unescape(olga.get(link).text)
     assert "Answers are weighted by each person's estimated accuracy" in text
     assert '<a href="/results">Count everyone the same</a>' in text
-    facts = results(entrance.campaign, entrance.standings, Voices(weighted=True))
+    study = entrance.campaign.study()
+    facts = results(study, entrance.campaign, Voices(weighted=True))
     assert any("count the same" in note or "are weighted" in note for note in facts.notes)
-    assert not any("weighted" in note for note in results(entrance.campaign, entrance.standings).notes)
+    assert not any("weighted" in note for note in results(study, entrance.campaign).notes)
 
 
 def test_who_is_to_be_removed_without_a_script_is_asked_about_on_a_page(

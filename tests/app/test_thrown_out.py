@@ -16,6 +16,7 @@ import faultscape as fs
 import made_answers
 import made_entrance
 import made_served
+from faultscape.reading.study import Study
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.verbs.options import LabelServeOptions
@@ -32,11 +33,8 @@ def open_() -> Iterator[Open]:
 
         def opened(root: Path, **rules: object) -> Campaign:
             database = stack.enter_context(closing(Database(root, stay_open=True)))
-            return Campaign(
-                root,
-                LabelServeOptions(study=str(root), campaign=CampaignRules(**{"repeats": 0.0, **rules})),
-                database,
-            )
+            options = LabelServeOptions(study=str(root), campaign=CampaignRules(**{"repeats": 0.0, **rules}))
+            return Campaign(Study(root, database=database), options)
 
         yield opened
 

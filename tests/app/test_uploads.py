@@ -29,16 +29,14 @@ from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import find_format
 from faultscape.maps import runs
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
-from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate
 from faultscape.verbs.serve.pages import masks as mask_pages
-from faultscape.verbs.serve.server import app_of
 from made_entrance import IDS, Entrance, Person
 
 PLAIN = IDS[5:]  # the ids that no tool has trouble with
@@ -398,39 +396,19 @@ class Held:
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
 
-    def __call__(self, _: Path, __: Path, truth: str, *___: object) -> object:
+    def __call__(self, _: Study, __: Path, truth: str, *___: object) -> object:
         print(f"mine of {truth}")
         self.begun.set()
         assert self.go.wait(20)
         return truth
 
 
-def asked(entrance: Entrance, take: Any) -> Callable[[Person], Person]:
-    """Persons whose masks somebody else takes in."""
-    from fastapi.testclient import TestClient
-
-    campaign: Campaign = entrance.campaign
-    gate: Gate = entrance.gate
-    app = app_of(campaign, gate, entrance.standings, take=take)
-
-    def of(person: Person) -> Person:
-        client = TestClient(
-            app,
-            base_url=made_entrance.HERE,
-            raise_server_exceptions=False,
-            cookies=dict(person.client.cookies),
-        )
-        return Person(client, person.pseudonym, person.token, person.invitation)
-
-    return of
-
-
 def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
-    entrance: Entrance, capsys: pytest.CaptureFixture[str]
+    entrance: Entrance, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = Held()
-    of = asked(entrance, held)
-    first, second = of(entrance.invited("ann")), of(entrance.invited("ben"))
+    monkeypatch.setattr(mask_pages, "import_masks", held)
+    first, second = entrance.invited("ann"), entrance.invited("ben")
     data, said = zipped({f"{PLAIN[0]}.png": MASK}), {}
     work = [
         threading.Thread(target=lambda p=p: said.update({p.pseudonym: sent(p, data)}))
@@ -452,18 +430,18 @@ def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
     assert capsys.readouterr().out.endswith("of others\n")
 
 
-def test_two_files_are_never_read_at_once(entrance: Entrance) -> None:
+def test_two_files_are_never_read_at_once(entrance: Entrance, monkeypatch: pytest.MonkeyPatch) -> None:
     both, met = threading.Barrier(2), []
 
-    def take(_: Path, __: Path, truth: str, *___: object) -> object:
+    def take(_: Study, __: Path, truth: str, *___: object) -> object:
         with suppress(threading.BrokenBarrierError):  # nobody else came in time
             both.wait(0.3)
             met.append(truth)
         return truth
 
-    of = asked(entrance, take)
+    monkeypatch.setattr(mask_pages, "import_masks", take)
     data, said = zipped({f"{PLAIN[0]}.png": MASK}), []
-    people = [of(entrance.invited(name)) for name in ("ann", "ben")]
+    people = [entrance.invited(name) for name in ("ann", "ben")]
     work = [threading.Thread(target=lambda p=p: said.append(sent(p, data)[0])) for p in people]
     for thread in work:
         thread.start()
@@ -478,8 +456,8 @@ def test_more_senders_than_are_taken_at_once_are_told_to_wait(
 ) -> None:
     monkeypatch.setattr(mask_pages, "AT_ONCE", 1)
     held = Held()
-    of = asked(entrance, held)
-    first, second = of(entrance.invited("ann")), of(entrance.invited("ben"))
+    monkeypatch.setattr(mask_pages, "import_masks", held)
+    first, second = entrance.invited("ann"), entrance.invited("ben")
     data = zipped({f"{PLAIN[0]}.png": MASK})
     thread = threading.Thread(target=sent, args=(first, data))
     thread.start()
@@ -491,12 +469,13 @@ def test_more_senders_than_are_taken_at_once_are_told_to_wait(
 
 
 def test_a_defect_of_the_reader_leaves_nothing_and_the_next_file_is_read(
-    entrance: Entrance, capsys: pytest.CaptureFixture[str]
+    entrance: Entrance, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> object:
         raise RuntimeError("broken on purpose")
 
-    ann = asked(entrance, broken)(entrance.invited("ann"))
+    monkeypatch.setattr(mask_pages, "import_masks", broken)
+    ann = entrance.invited("ann")
     answer = ann.client.post(
         "/masks", content=zipped({f"{PLAIN[0]}.png": MASK}), headers={"x-faultscape": ann.token}
     )

@@ -10,7 +10,6 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -387,8 +386,7 @@ def test_what_outlines_nothing_is_a_single_pixel(
     known = Classes(("a", "b", "c"), (0, 1, 2), ((1, 1, 1), (2, 2, 2), (3, 3, 3)))
     label_map = np.zeros((6, 8), np.uint8)
     label_map[2:4, 2:4] = 1
-    settings: Any = SimpleNamespace(class_list=known)
-    data, _ = overlay(label_map, settings, image, "mark", classes)
+    data, _ = overlay(label_map, known, image, "mark", classes)
     assert Image.open(io.BytesIO(data)).size == size
 
 

@@ -55,6 +55,12 @@ def test_every_page_of_measurements_begins_with_a_figure() -> None:
         assert "\n|" not in text.partition("```{code-cell}")[0], page.name
 
 
+def test_a_page_of_measurements_has_few_lines() -> None:
+    for page in sorted(set(PAGES.glob("*.md")) - {PAGES / "index.md"}):
+        said = re.sub(r"\A---\n.*?\n---\n|```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+        assert len(re.findall(r"^[^|#\s].*", said, re.MULTILINE)) <= 15, page.name
+
+
 def test_no_picture_is_pasted_where_a_figure_can_be_drawn() -> None:
     pictures = [p.name for p in (ROOT / "docs" / "images").iterdir()]
     assert set(pictures) <= {"doubt.webp", "disagreement.webp"}  # the README has no build
@@ -85,9 +91,14 @@ def test_curves_of_labels_are_those_of_the_tables() -> None:
     ("page", "name", "headings", "key"),
     [
         ("choice", "choice", ("selector", "ranking", "emotion"), ("selector", "ranking")),
-        ("plan", "plan", ("set", "selector", "question"), ("set", "selector", "question")),
+        ("plan", "plan", ("set", "really needed"), ("set", "really needed", "named half way")),
+        ("plan", "plan_groups", ("needed: a tenth below, median, a tenth above",), ("set", "named")),
         ("heads", "head_differences", ("backbone", "head", "mIoU"), ("backbone", "head")),
         ("corruptions", "corruption_speed", ("corruption", "ours, ms"), ("corruption", "ours, ms")),
+        ("near-duplicates", "near_duplicates", ("groups", "duels"), ("groups", "duels", "labels")),
+        ("people", "people", ("answers in", "cycles a second"), ("answers in",)),
+        ("speed", "speed", ("what", "measured"), ("what",)),
+        ("measure", "measure", ("what", "measured"), ("what",)),
     ],
 )
 def test_rows_of_a_page_are_rows_of_its_file(

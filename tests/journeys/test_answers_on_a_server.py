@@ -83,7 +83,7 @@ def test_view_notices_what_people_say_on_a_server(
 ) -> None:
     monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     _, served = two
-    library = Library(served)
+    library = Library(Study(served))
     assert not library.changed()
     Tags(served).add_all([Tag("x", "missed thing", "ann")], "test")
     assert library.changed()

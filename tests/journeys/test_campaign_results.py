@@ -28,11 +28,11 @@ from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
-from faultscape.reading.choices import Voices
 from faultscape.reporting.template import template
 from faultscape.standings import FEW, Standings
 from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.rank.live import standings_now
+from faultscape.verbs.serve import result_facts
 from faultscape.verbs.serve.asked_items import ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.options import CampaignRules
@@ -76,7 +76,8 @@ def pairs(study: Path) -> tuple[PairSlot, ...]:
 @contextmanager
 def campaign(study: Path, **rules: Any) -> Iterator[Campaign]:
     with closing(Database(study, stay_open=True)) as database:
-        yield Campaign(study, LabelServeOptions(study=str(study), campaign=CampaignRules(**rules)), database)
+        options = LabelServeOptions(study=str(study), campaign=CampaignRules(**rules))
+        yield Campaign(Study(study, database=database), options)
 
 
 def asked(study: Path) -> list[ChoiceItem]:
@@ -87,13 +88,13 @@ def choose(study: Path, item: ChoiceItem, said: str, *people: str) -> None:
     Choices(study).add_all([Choice(item.image, item.first, item.second, said, who) for who in people], "test")
 
 
-def no_standings(_: Voices) -> Standings:
-    raise RankingError("not ranked here")
-
-
 def found(study: Path) -> ResultFacts:
     with campaign(study) as under_way:
-        return results(under_way, no_standings)
+        return results(under_way.study(), under_way)
+
+
+def not_ranked(*_: object) -> Standings:
+    raise RankingError("not ranked here")
 
 
 def shown(study: Path) -> str:
@@ -128,7 +129,10 @@ def test_choices_count_as_rank_counts_them(study: Path) -> None:
     assert standings_now(Study(study), DUELS, "labels").labels["by_choice"] == 1
 
 
-def test_before_anybody_answers_that_is_said_and_nothing_seems_wrong(study: Path) -> None:
+def test_before_anybody_answers_that_is_said_and_nothing_seems_wrong(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(result_facts, "standings_now", not_ranked)
     assert "No answer yet." in shown(study)
     assert "remark" not in shown(study)
     choose(study, asked(study)[0], "first", "ann")

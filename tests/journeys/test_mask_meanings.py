@@ -19,6 +19,7 @@ from faultscape import errors
 from faultscape.classes.built_in import CITYSCAPES_LABEL_IDS
 from faultscape.cli import main
 from faultscape.reading.evidence import only_predicted
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.verbs.label.exchange import import_masks
 from refusals import refused_line
@@ -208,24 +209,25 @@ def test_a_person_who_sends_masks_is_told_what_255_is_and_not_asked(
     fs.collect(str(study), str(masks / "images"), classes=str(masks / "void.json"))
     with monkeypatch.context() as changed:
         changed.setattr("faultscape.verbs.label.masks.unusual", never)
-        assert import_masks(study, masks / "truth", "labels-ann", "sent by ann").new == FRAMES
+        assert import_masks(Study(study), masks / "truth", "labels-ann", "sent by ann").new == FRAMES
     assert "note: 255 is read as void, as in the class list" in capsys.readouterr().out
     other = masks / "other"
     fs.collect(str(other), str(masks / "images"), classes=str(masks / "none.json"))
     with pytest.raises(errors.LabelMapError, match=r"255 \(not in the class list\)") as refused:
-        import_masks(other, masks / "truth", "labels-ann", "sent by ann")
+        import_masks(Study(other), masks / "truth", "labels-ann", "sent by ann")
     said = str(refused.value)
     assert "draw each class with its own value (0 ground, 1 a crack), or ask the organiser" in said
     line = shlex.split(said.partition("import it with: faultscape ")[2])
     assert main([{"STUDY": str(other), "FILE": str(masks / "truth")}.get(word, word) for word in line]) == 0
     made.write(masks / "more" / "0.png", lying_masks.white_for_one(np.eye(*SHAPE) > 0))
-    assert import_masks(other, masks / "more", "labels-ann", "sent by ann").replaced == 1  # as was answered
+    again = import_masks(Study(other), masks / "more", "labels-ann", "sent by ann")
+    assert again.replaced == 1  # as was answered
 
 
 def test_a_person_who_sends_masks_of_another_coding_is_sent_to_the_organiser(masks: Path, town: str) -> None:
-    import_masks(Path(town), city(masks / "first", "train ids", range(3)), "labels-ann", "sent by ann")
+    import_masks(Study(town), city(masks / "first", "train ids", range(3)), "labels-ann", "sent by ann")
     with pytest.raises(errors.LabelMapError, match="earlier maps were read as train ids") as refused:
-        import_masks(Path(town), city(masks / "later", "label ids", range(3)), "labels-ann", "sent by ann")
+        import_masks(Study(town), city(masks / "later", "label ids", range(3)), "labels-ann", "sent by ann")
     assert "faultscape label import STUDY FILE --truth NAME" in str(refused.value)
     assert "label remove" not in str(refused.value)
 

@@ -587,7 +587,7 @@ def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(
 ) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
     root = made.collected(corpus, tmp_path / "study", 8)
-    library = Library(root)
+    library = Library(Study(root))
     pages = made_view.client(root, library)
     monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     assert "The study changed" not in pages.get("/").text
@@ -615,7 +615,7 @@ def test_what_people_say_to_a_server_that_still_runs_is_noticed(
     monkeypatch.setattr("faultscape.verbs.view.library._SECONDS", 0.0)
     with closing(Database(root, stay_open=True)) as served:
         Answers(root, served).discard([(corpus.ids[0], "blurred")], "test")
-        library = Library(root)
+        library = Library(Study(root))
         assert not library.changed()
         assert Answers(root).discarded()
         assert not library.changed()

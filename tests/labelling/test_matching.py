@@ -21,6 +21,7 @@ from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import find_format
 from faultscape.maps import runs
+from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.verbs.label.exchange import import_masks
@@ -64,7 +65,7 @@ def page(root: Path, folder: Path, truth: str, files: dict[str, bytes]) -> None:
     with zipfile.ZipFile(folder / "sent", "w") as archive:
         for name, data in files.items():
             archive.writestr(name, data)
-    import_masks(root, _source(folder / "sent"), truth, "sent by ann")
+    import_masks(Study(root), _source(folder / "sent"), truth, "sent by ann")
 
 
 def folder_of(root: Path, folder: Path, truth: str, files: dict[str, bytes]) -> None:

@@ -28,7 +28,6 @@ pytest.importorskip("fastapi")
 from starlette.testclient import TestClient
 
 from faultscape.verbs.options import LabelServeOptions
-from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, server_key
 from faultscape.verbs.serve.options import CampaignRules
@@ -95,12 +94,8 @@ def test_two_people_choose_and_the_models_are_ranked_without_a_mask(study: tuple
     options = LabelServeOptions(study=str(root), forced=True, campaign=CampaignRules(overlap=2, repeats=0))
     rng = np.random.default_rng(1)
     with closing(Database(root, stay_open=True)) as database:
-        campaign = Campaign(root, options, database)
-        app = app_of(
-            campaign,
-            Gate(Annotators(root, database), server_key(root), open_=True),
-            lambda voices: standings_now(Study(root), "main", "labels", voices),
-        )
+        campaign = Campaign(Study(root, database=database), options)
+        app = app_of(campaign, Gate(Annotators(root, database), server_key(root), open_=True))
         numbers = [answer_all(app, corpus, campaign, name, rng) for name in ("first", "second")]
     slots, _ = read_selection(root, "main")
     asked = {(row.image, *sorted((row.defender, row.attacker))) for row in slots.chosen}
@@ -144,7 +139,7 @@ def test_a_person_who_is_forced_has_no_way_out(study: tuple[str, made.Corpus]) -
         study=str(root), forced=True, truth="again", campaign=CampaignRules(overlap=1, repeats=0)
     )
     with closing(Database(root, stay_open=True)) as database:
-        campaign = Campaign(root, options, database)
+        campaign = Campaign(Study(root, database=database), options)
         given = campaign.items_for("ann", (), 1)[0]
         for word in ("both good", "both bad", "not sure", "skip", "yes", "", None):
             row = {"key": "k" * 12, "id": given.item.id, "repeat": 0, "chosen": word}

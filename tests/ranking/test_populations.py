@@ -13,7 +13,7 @@ from faultscape.nouns import Draw
 from faultscape.ranking.drawn import estimates, scores
 from faultscape.ranking.drawn.estimate_intervals import difference_intervals, loss_intervals
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.reporting.competition.standing_tables import ranking_rows
+from faultscape.reporting.competition.standing_tables import rank_table
 from made_draws import draw_rankings
 from refusals import refused
 
@@ -130,7 +130,7 @@ def test_scores_are_those_of_the_pool_and_intervals_are_wider() -> None:
         assert all(np.ptp(other.score_interval[m]) > np.ptp(one.score_interval[m]) for m in "xyz")
     assert future.definitions["population"] == "future"
     assert "margins, intervals of data to come\n" in repr(future)
-    assert ranking_rows("lure", future.rankings["lure"], "xyz")["speaks_of"] == "data to come"
+    assert rank_table("lure", future.rankings["lure"], "xyz").speaks_of == "data to come"
     assert any(note.endswith("images are redrawn, each for itself") for note in future.notes)
 
 

@@ -17,7 +17,7 @@ from faultscape.reporting.competition.standing_tables import (
     caveat,
     claiming,
     firsts,
-    ranking_rows,
+    rank_table,
     verdict,
 )
 from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings, is_open
@@ -67,7 +67,7 @@ def test_duels_lead_on_the_chosen_images_and_without_a_level() -> None:
     assert "95 %" not in terminal
     assert "  perron, intervals descriptive\n" in terminal
     assert terminal.index(CAVEAT) < terminal.index("perron")
-    assert ranking_rows("perron", DUELS["perron"], MODELS)["descriptive"]
+    assert rank_table("perron", DUELS["perron"], MODELS).descriptive
 
 
 def test_of_drawn_images_the_headline_rests_on_what_speaks_of_the_pool() -> None:
@@ -108,9 +108,8 @@ def test_ranks_that_may_be_any_are_open_on_the_terminal_and_in_tables_and_no_num
     told = repr(Ranked.of(standings(reuse_mean=at_once))).splitlines()
     assert [line.split("rank ")[1].split()[0] for line in told if "  rank " in line] == ["open"] * 3
     assert "could be best" not in "\n".join(told[2:])
-    rows = ranking_rows("reuse_mean", at_once, MODELS)["rows"]
-    assert [row["ranks"] for row in rows] == ["open", "2", "2–3"]
-    assert {row["at_once"] for row in rows} == {"open"}
+    rows = rank_table("reuse_mean", at_once, MODELS).rows
+    assert [row.words for row in rows] == [("open", "open"), ("2", "open"), ("2–3", "open")]
 
 
 def test_draws_whose_intervals_do_not_hold_are_not_called_images_that_were_chosen_for_what_models_say() -> (
@@ -213,7 +212,7 @@ def test_a_ranking_that_cannot_be_used_is_no_first_ranking_and_no_table() -> Non
     assert words.startswith("The pool cannot be scored yet: effective sample size 4.0, below 10. ")
     assert "not at random" not in words
     assert "  lure: cannot be used: effective sample size 4.0, below 10\n" in repr(found)
-    assert ranking_rows("lure", none, MODELS)["unusable"] == "effective sample size 4.0, below 10"
+    assert rank_table("lure", none, MODELS).unusable == "effective sample size 4.0, below 10"
     (question,) = other_questions.questions({"drawn": found}, {})
     assert question.ranking == "reuse_mean"
     assert verdict(standings(lure=none))[0] == "No intervals yet"
@@ -234,10 +233,10 @@ def test_duels_of_too_few_groups_have_no_interval_and_the_headline_says_what_giv
         " groups into runs of images (collect --block N)."
     )
     assert best_at_once(few) == ""
-    table = ranking_rows("perron", untested["perron"], MODELS)
-    assert {row["ranks"] for row in table["rows"]} == {"open"}
-    assert not table["intervals"]
-    assert ranking_rows("perron", DUELS["perron"], MODELS)["intervals"]
+    table = rank_table("perron", untested["perron"], MODELS)
+    assert {row.words[0] for row in table.rows} == {"open"}
+    assert not table.intervals
+    assert rank_table("perron", DUELS["perron"], MODELS).intervals
 
 
 def test_beside_each_other_every_ranking_says_what_its_ranges_speak_of() -> None:
@@ -268,9 +267,9 @@ def test_with_a_handful_of_labels_head_and_tables_agree_that_nobody_leads(tmp_pa
     assert is_open(found, "order")
     assert ", intervals " not in repr(found)
     for name, said in found.rankings.items():
-        assert not any(
-            row["tied"] or row["best"] or row["low"] for row in ranking_rows(name, said, found.models)["rows"]
-        ), name
+        assert not any(row.kind or row.marks[0].low for row in rank_table(name, said, found.models).rows), (
+            name
+        )
     page = Path(fs.report(study, selection="random").path).read_text()
     assert "<h1>No one can say yet which of the 3 models is best</h1>" in page
     assert "Ahead of all others" not in page

@@ -14,10 +14,10 @@ from faultscape.reporting.measure import page as measures
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure import words as measure_words
 from faultscape.reporting.measure.gap_sentences import sentence
-from faultscape.reporting.measure.leaders import contradictions, pareto, standings
+from faultscape.reporting.measure.leaders import beaten, contradictions, standings
 from faultscape.reporting.measure.tables import TITLES, tables
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
-from faultscape.reporting.view import Line, Point
+from faultscape.reporting.view import Line, Mark, Point
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 
@@ -126,11 +126,11 @@ def test_several_data_sets_stand_in_one_table() -> None:
     page = shown(what)
     assert "4 models on 2 data sets" in page.text
     table, *_ = tables(what["datasets"])
-    assert [row["set"] for row in table["rows"]] == ["town"] * 3 + [HOSTILE] * 4
+    assert [row.words[0] for row in table.rows] == ["town"] * 3 + [HOSTILE] * 4
     for name in what["datasets"]:
-        rows = [row for row in table["rows"] if row["set"] == name]
-        assert {row["model"] for row in rows} == set(what["datasets"][name]["models"])
-        errors = [row["cells"][0].value for row in rows]
+        rows = [row for row in table.rows if row.words[0] == name]
+        assert {row.model for row in rows} == set(what["datasets"][name]["models"])
+        errors = [row.marks[0].value for row in rows]
         assert errors == sorted(errors)  # the best model first
 
 
@@ -179,12 +179,12 @@ def test_a_class_called_like_a_gap_in_a_sentence_is_harmless() -> None:
 def test_errors_are_zero_at_best_and_intervals_turn_with_them() -> None:
     what = document()
     table, *_ = tables({"": what})
-    at = [c.metric for c in table["columns"]].index("miou")
+    at = [c.metric for c in table.columns].index("miou")
     x = what["models"]["unet"]["miou"]
-    cell = table["rows"][0]["cells"][at]
+    cell = table.rows[0].marks[at]
     assert cell.value == 1 - x["value"]
     assert (cell.low, cell.high) == (1 - x["high"], 1 - x["low"])
-    rom = table["rows"][0]["cells"][[c.metric for c in table["columns"]].index("rom")]
+    rom = table.rows[0].marks[[c.metric for c in table.columns].index("rom")]
     assert rom.value == what["models"]["unet"]["rom"]["value"]
     assert rom.undefined == 3
 
@@ -302,8 +302,8 @@ def test_nobody_is_best_where_comparisons_form_a_circle() -> None:
     three = [compared(*circle, metric=metric) for metric in ("miou", "rom", "rum")]
     models = {name: {m: entry for one in three for m, entry in one["models"][name].items()} for name in "abc"}
     what = {"models": models, "paired": [row for one in three for row in one["paired"]]}
-    assert pareto({"models": models}) == ["a"]
-    assert pareto(what) == []
+    assert [name for name, by in beaten({"models": models}).items() if not by] == ["a"]
+    assert all(beaten(what).values())
     assert "none, the comparisons form a circle" in measures.page(what, measures.Facts())
 
 
@@ -348,24 +348,24 @@ def test_who_is_beaten_is_said_of_pairs_with_intervals() -> None:
         for f, s in (("a", "b"), ("a", "c"), ("b", "c"))
         for m in ("miou", "rom", "rum")
     ]
-    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
-        "a": [],
-        "b": ["a"],
-        "c": ["a", "b"],
+    assert {row.model: row.words for row in front({"models": models, "paired": rows})["table"].rows} == {
+        "a": (),
+        "b": ("a",),
+        "c": ("a", "b"),
     }
     rows[4] |= {"low": None, "high": None}  # ROM of a and c
-    assert {row["model"]: row["by"] for row in front({"models": models, "paired": rows})["rows"]} == {
-        "a": [],
-        "b": ["a"],
-        "c": ["b"],
+    assert {row.model: row.words for row in front({"models": models, "paired": rows})["table"].rows} == {
+        "a": (),
+        "b": ("a",),
+        "c": ("b",),
     }
 
 
 def test_main_scores_and_rest_hold_every_metric_once() -> None:
     every = tuple(TITLES)
     what = {"": document(metrics=every)}
-    split = [[c.metric for c in t["columns"]] for t in tables(what)]
-    assert [t["kind"] for t in tables(what)] == ["maps", "scores", "rest"]
+    split = [[c.metric for c in t.columns] for t in tables(what)]
+    assert [t.name for t in tables(what)] == ["maps", "scores", "rest"]
     assert sorted(m for part in split for m in part) == sorted(every)
     assert {"miou", "rom", "rum", "pq", "boundary_f", "gce"} <= set(split[0])
     odd = document(metrics=("miou", "a metric of tomorrow"))
@@ -379,7 +379,7 @@ def test_saturation_is_said_and_brings_ror_and_rur_to_the_table() -> None:
         of["rom"]["value"], of["rum"]["value"] = 0.97, 0.99
     text = shown(what).text
     assert "above 0.9 for every model" in text
-    assert {"ror", "rur"} <= {c.metric for c in tables({"": what})[0]["columns"]}
+    assert {"ror", "rur"} <= {c.metric for c in tables({"": what})[0].columns}
 
 
 def test_sorting_needs_no_script_to_read_and_has_values_to_sort_by() -> None:
@@ -407,7 +407,7 @@ def test_pareto_keeps_models_that_no_other_beats_on_all_three() -> None:
         "odd": of(0.1, 0.9, 0.1),
         "half": {"miou": {"value": 1, "better": "high"}},
     }
-    assert pareto({"models": models}) == ["a", "twin", "odd"]
+    assert [name for name, by in beaten({"models": models}).items() if not by] == ["a", "twin", "odd"]
 
 
 def test_bars_of_classes_leave_out_what_is_undefined() -> None:
@@ -432,8 +432,7 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
     what = document(2)
     row = next(r for r in differences(what)["rows"] if r["metric"] == "miou")
     given = next(r for r in what["paired"] if r["metric"] == "miou")
-    assert row["difference"] == -given["difference"]
-    assert (row["low"], row["high"]) == (-given["high"], -given["low"])
+    assert row["mark"] == Mark(-given["difference"], -given["high"], -given["low"])
     assert row["sure"] == (given["low"] > 0 or given["high"] < 0)
     many = differences(document(10))
     assert many["left_out"] > 0

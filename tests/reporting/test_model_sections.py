@@ -22,6 +22,7 @@ from faultscape.reading.choices import digests
 from faultscape.reading.study import Study
 from faultscape.reporting.competition import model_sections
 from faultscape.reporting.competition.model_sections import LEAST, Tally
+from faultscape.reporting.view import number
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
 from faultscape.verbs.report import sections as stage
@@ -322,9 +323,9 @@ def test_the_page_shows_each_models_row_of_the_card_and_is_stale_when_it_changes
     page, words = words_of(own)
     assert words.count("Reliability out of date") == 1
     rows = stage.card_rows(held)["model-0"]
-    for number in rows:
-        assert number.title in page.cells
-        assert f"{number.value:.3f}".replace("-", "−") in page.cells
+    for title, mark in rows:
+        assert title in page.cells
+        assert number(mark.value) in page.cells
     assert made.states(own)["report"] == "done"
     held["cells"][0]["value"] = 0.123
     (folder / "reliability.json").write_text(json.dumps(held))
@@ -388,5 +389,5 @@ def test_the_new_parts_break_no_rule_of_access_and_open(
 
 def test_a_number_of_the_card_says_over_how_many_corrupted_sets_it_is_where_others_have_more() -> None:
     rows = stage.card_rows(without_sets(card(3), "model 2", keep=1))
-    assert "mIoU corrupted (1 of 6 sets)" in [number.title for number in rows["model 2"]]
-    assert "mIoU corrupted" in [number.title for number in rows["unet"]]
+    assert "mIoU corrupted (1 of 6 sets)" in [title for title, _ in rows["model 2"]]
+    assert "mIoU corrupted" in [title for title, _ in rows["unet"]]

@@ -14,10 +14,10 @@ from faultscape.reporting.competition import class_cards, other_questions, outco
 from faultscape.reporting.competition.standing_tables import (
     accuracy_matrix,
     best_at_once,
-    ranking_rows,
+    rank_table,
     verdict,
 )
-from faultscape.reporting.view import Line, Point
+from faultscape.reporting.view import HeatCell, Line, Point
 from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
@@ -170,17 +170,15 @@ def test_a_handful_of_labels_names_no_leader():
 
 def test_standings_from_before_simultaneous_ranks_have_no_column_for_them():
     old = replace(ranking("abc"), simultaneous_rank_interval={}, best_set=[])
-    assert ranking_rows("perron", old, MODELS)["at_once"] is False
-    assert ranking_rows("perron", ranking("abc", APART), MODELS)["at_once"] is True
-    assert (
-        ranking_rows("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS)["at_once"] is False
-    )
+    assert rank_table("perron", old, MODELS).at_once is False
+    assert rank_table("perron", ranking("abc", APART), MODELS).at_once is True
+    assert rank_table("perron", ranking("abc", {m: [None, None] for m in MODELS}), MODELS).at_once is False
     assert verdict(standings({"perron": old}))[0] == "a leads"
 
 
 def test_the_brightness_of_equal_accuracies_is_defined():
-    assert accuracy_matrix([[None, 0.5], [0.5, None]])[0][1][0] == 0.5
-    assert accuracy_matrix([[float("nan")]]) == [[(None, "")]]
+    assert accuracy_matrix([[None, 0.5], [0.5, None]])[0][1].value == 0.5
+    assert accuracy_matrix([[float("nan")]]) == [[HeatCell(None)]]
 
 
 def pair(a: str, b: str, image: str, k: int) -> PairSlot:

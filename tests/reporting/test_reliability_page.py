@@ -299,7 +299,7 @@ def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unb
         what["paired"].append(row | {"second_scorer": "energy"})
     standing = CardIndex(what).stand(asked)
     assert (standing.best, standing.behind) == ("unet", [HOSTILE, "model 2"])
-    assert standing.gaps["model 2", "unet"][0] == -standing.gaps["unet", "model 2"][0]
+    assert standing.gaps["model 2", "unet"] == standing.gaps["unet", "model 2"].turned
 
 
 def trained(*withheld: str) -> CardTraining:
@@ -364,8 +364,8 @@ def test_held_out_classes_enter_the_summary_among_models_that_did_not_learn_them
 def test_low_is_better_turns_the_sign_of_a_difference() -> None:
     index = CardIndex(card(2))
     drop = next(question for question in questions(card(2)) if question.metric == "relative_drop")
-    gap, low, high = index.stand(drop).gaps["unet", HOSTILE]
-    assert (round(gap, 3), round(low or 0, 3), round(high or 0, 3)) == (0.05, 0.03, 0.07)
+    gap = index.stand(drop).gaps["unet", HOSTILE]
+    assert (gap.value, gap.ends) == (pytest.approx(0.05), pytest.approx((0.03, 0.07)))
 
 
 def test_only_intervals_above_the_share_of_anomalies_are_above_chance() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from faultscape.reporting import review
+from faultscape.reporting.contact_sheets import objects_page, stress_page
 from faultscape.reporting.review import ReviewCard, review_pages
 from faultscape.study.tables.web_pictures import read_decisions
 from serving import picture
@@ -131,3 +133,12 @@ def test_nothing_is_wider_than_the_screen(opened: Any, width: int) -> None:
     opened.set_viewport_size({"width": width, "height": 700})
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.locator("[data-choice=accept]").first.bounding_box()["height"] >= 44
+
+
+def test_one_shell_heads_all_pages_and_only_a_page_with_a_script_may_run_one() -> None:
+    templates = Path(review.__file__).parent / "templates"
+    heads = [file.name for file in templates.rglob("*.jinja") if "<!doctype" in file.read_text()]
+    assert heads == ["page.html.jinja"]
+    pages = (review_pages("s", []).popitem()[1], stress_page("s", []), objects_page("s", []))
+    assert ["script-src 'unsafe-inline'; " in page for page in pages] == [False, False, True]
+    assert ["<script>" in page for page in pages] == [False, False, True]

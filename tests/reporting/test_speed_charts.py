@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from faultscape.reporting.charts import scatter
-from faultscape.reporting.speed_charts import pareto_front, speed_charts
+from faultscape.reporting.competition.speed_charts import pareto_front, speed_charts
 from faultscape.reporting.template import template
 from faultscape.reporting.view import Line, Point, log_axis
 from faultscape.standings import ModelRanking, Standings

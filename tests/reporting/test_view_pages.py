@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import made_view
+from faultscape.reading.study import Study
 from faultscape.verbs.view.library import Library
 from faultscape.verbs.view.pages import router
 
@@ -29,7 +30,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from faultscape.web import server
     from faultscape.web.app import make_app
 
-    library = Library(made_view.shown(tmp_path_factory.mktemp("view")).root)
+    library = Library(Study(made_view.shown(tmp_path_factory.mktemp("view")).root))
     library.wait()
     with server.bind(port=0) as listener:
         held = uvicorn.Server(server.configured(make_app([router(library)])))

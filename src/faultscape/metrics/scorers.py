@@ -72,15 +72,6 @@ class Scorer:
     source: str = ""  # the papers that define it
     tells_errors: bool = True
 
-    @property
-    def form(self) -> str:
-        """How a score is rounded before it is counted, as text."""
-        return (
-            "its value minus the model's offset"
-            if self.most is None
-            else "the logit of its share of the largest value"
-        )
-
 
 def _needed(values: np.ndarray | None) -> np.ndarray:
     assert values is not None  # `missing` reports what a model lacks before anything is computed

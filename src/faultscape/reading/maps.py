@@ -106,9 +106,9 @@ class StoredLabels(Mapping[str, Any]):
     """{image: its label}, in corpus order; an image without one is not in it."""
 
     def __init__(self, study: Study, folder: Path, decode: Callable[[bytes], Any]) -> None:
-        self._study = study
-        self._folder = folder
-        self._decode = decode
+        self.study = study
+        self.folder = folder
+        self.decode = decode
 
     @classmethod
     def of_model(cls, study: Study, model: str) -> StoredLabels:
@@ -128,17 +128,23 @@ class StoredLabels(Mapping[str, Any]):
     def _shards(self) -> dict[str, int]:
         """{image: the shard of its label}."""
         found = dict[str, int]()
-        for name, part in sorted(self._study.manifest(self._folder).items()):
-            found |= dict.fromkeys(label_maps.read_ids(self._folder, int(name), part), int(name))
-        return {image: found[image] for image in self._study.images if image in found}
+        for name, part in sorted(self.study.manifest(self.folder).items()):
+            found |= dict.fromkeys(label_maps.read_ids(self.folder, int(name), part), int(name))
+        return {image: found[image] for image in self.study.images if image in found}
+
+    def of(self, image: Image) -> Any | None:
+        """Return the label of an image of which the row is known, without the ids of all others, or None."""
+        return self._read(image.shard, image.id)
 
     def __getitem__(self, image: str) -> Any:
-        shard = self._shards[image]
-        part = self._study.manifest(self._folder)[part_name(shard)]
-        code = label_maps.read_map(self._folder, shard, part, image)
-        if code is None:
+        if (found := self._read(self._shards[image], image)) is None:
             raise KeyError(image)
-        return self._decode(code)
+        return found
+
+    def _read(self, shard: int, image: str) -> Any | None:
+        part = self.study.manifest(self.folder).get(part_name(shard))
+        code = None if part is None else label_maps.read_map(self.folder, shard, part, image)
+        return None if code is None else self.decode(code)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shards)
@@ -147,7 +153,7 @@ class StoredLabels(Mapping[str, Any]):
         return len(self._shards)
 
     def __repr__(self) -> str:
-        return f"<labels of {self._folder.name}: {len(self):,} of {len(self._study.images):,} images>"
+        return f"<labels of {self.folder.name}: {len(self):,} of {len(self.study.images):,} images>"
 
 
 def _map(places: np.ndarray, code: bytes) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
+from faultscape.reading.answers import class_rows
 from faultscape.reading.choices import choice_rows
 from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
@@ -134,17 +135,26 @@ class Study:
         study._files = self._files
         return study
 
+    def now(self) -> Study:
+        """Return the study as it is now, as an object of its own, which another thread may use: of the files
+        that this one read it reads those again that changed since.
+        """
+        study = Study(self.root, self.called, skip_damaged=self._skip_damaged, database=self._open_database)
+        study._files = self._unchanged()
+        return study
+
     def reread(self) -> Study:
         """Forget the files that changed since they were read, and all that was computed; return the study."""
-        held = {
-            file: (version, found)
-            for file, (version, found) in self._files.items()
-            if file_version(file) == version
-        }
         itself = {name: self.__dict__[name] for name in _OF_ITSELF}
+        held = self._unchanged()
         self.__dict__.clear()
         self.__dict__.update(itself, _files=held, computed={})
         return self
+
+    def _unchanged(self) -> dict[Path, tuple[object, Any]]:
+        # of a copy, since the thread to which this study belongs may be reading
+        files = self._files.copy().items()
+        return {file: (version, found) for file, (version, found) in files if file_version(file) == version}
 
     @contextmanager
     def writing(self, *, array: str = "", change: bool = False) -> Iterator[Study]:
@@ -388,7 +398,7 @@ class Study:
     @cached_property
     def answers(self) -> Answers:
         """The yes/no answers, and the discards."""
-        return Answers(self.root, self.database)
+        return Answers(self.root, self.database, lambda: self.settings.classes)
 
     @cached_property
     def choices(self) -> Choices:
@@ -398,7 +408,7 @@ class Study:
     @cached_property
     def point_answers(self) -> PointAnswers:
         """What people see at single pixels."""
-        return PointAnswers(self.root, self.database)
+        return PointAnswers(self.root, self.database, lambda: self.settings.classes)
 
     @cached_property
     def discarded(self) -> dict[str, str]:
@@ -425,6 +435,7 @@ class Study:
         """The truths with labels that were imported or drawn, sorted; those of answers alone are in
         `truths`.
         """
+        _ = self._has_store  # or study.toml would be opened twice, the first time for its store alone
         return label_maps.truths(self.root, self.manifest)
 
     @cached_property
@@ -503,7 +514,7 @@ class Study:
         parts = self.manifest(label_maps.truth(self.root, truth))
         labels = [(name, part.sha256) for name, part in sorted(parts.items())]
         removed = {image.id for image in read_removed(self.corpus)}
-        answers = self._answer_rows(truth, removed)
+        answers = class_rows(self, truth, removed) if self.classifies else []
         gone = sorted(self.labels_gone(truth).items()) if removed else []
         chosen = [] if self.classifies else choice_rows(self, truth, removed)
         points = [] if self.classifies else answer_rows(self, truth, removed)
@@ -514,14 +525,6 @@ class Study:
             *([["choices", *chosen]] if chosen else []),
             *([["points", *points]] if points else []),
         )
-
-    def _answer_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the answers of a truth that count, with the first names of renamed classes."""
-        first = self.settings.classes.first_name_of
-        rows = self.answers.answers(truth) if self.classifies else []
-        return [
-            (image, first.get(class_, class_), *more) for image, class_, *more in rows if image not in removed
-        ]
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""

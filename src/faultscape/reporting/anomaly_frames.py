@@ -183,18 +183,19 @@ def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], 
     return kept, left_out
 
 
-def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
-    """Return frames by model and scorer, each with a heading that gives the range of their average
-    precision.
+def by_set(frames: Iterable[FrameCard]) -> dict[str, list[tuple[str, list[FrameCard]]]]:
+    """Return the frames of each data set, by model and scorer, each with a heading that gives the range of
+    their average precision.
     """
-    groups: dict[tuple[str, str], list[FrameCard]] = {}
+    groups: dict[tuple[str, str, str], list[FrameCard]] = {}
     for frame in frames:
-        groups.setdefault((frame.model, frame.scorer), []).append(frame)
-    out = []
-    for (model, scorer), of in groups.items():
+        groups.setdefault((frame.data_set, frame.model, frame.scorer), []).append(frame)
+    out: dict[str, list[tuple[str, list[FrameCard]]]] = {}
+    for (name, model, scorer), of in groups.items():
         values = [frame.average_precision for frame in of]
         called = model if scorer == model else f"{model}, {scorer}"
-        out.append((f"{called}: AP of a frame from {min(values):.3f} to {max(values):.3f}", of))
+        heading = f"{called}: AP of a frame from {min(values):.3f} to {max(values):.3f}"
+        out.setdefault(name, []).append((heading, of))
     return out
 
 

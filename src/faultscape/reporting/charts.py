@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from faultscape.reporting.view import UNIT, Axis, Box, Line, Mark, Point, axes_of, ink
+from faultscape.reporting.view import UNIT, Axis, Box, HeatCell, Line, Mark, Point, axes_of, ink
 
 _ROW = 22  # pixels of a mark in a table
 _SLIM = 14  # pixels of one below its number
@@ -126,16 +126,19 @@ def grouped(values: Sequence[float | None], names: Sequence[str], on: Axis, *, t
     return _row("".join(parts), f"{title}: {', '.join(told)}", height=4 + len(values) * (thick + 1))
 
 
-def heat(ratio: float | None, most: float) -> tuple[str, str]:
-    """Return the side (up, down or even) of a ratio and how strong its colour is (0..1); ``most`` is the
+def heat(ratio: float | None, most: float) -> HeatCell:
+    """Return the cell of a ratio, whose colour is the stronger the further it is from 1; ``most`` is the
     largest |log| of the matrix.
 
-    >>> heat(2.0, math.log(2)), heat(0.5, math.log(4)), heat(1.0, 0.0)
-    (('up', '1.00'), ('down', '0.50'), ('even', '0.00'))
+    >>> heat(2.0, math.log(2))
+    HeatCell(value=2.0, kind='up', style='--t:1.00')
+    >>> heat(0.5, math.log(4)).style, heat(1.0, 0.0).kind
+    ('--t:0.50', 'even')
     """
     if ratio is None or ratio <= 0 or ratio == 1 or most <= 0:
-        return "even", "0.00"
-    return ("up" if ratio > 1 else "down"), f"{min(abs(math.log(ratio)) / most, 1):.2f}"
+        return HeatCell(ratio, "even", "--t:0.00")
+    strength = min(abs(math.log(ratio)) / most, 1)
+    return HeatCell(ratio, "up" if ratio > 1 else "down", f"--t:{strength:.2f}")
 
 
 @dataclass(frozen=True)

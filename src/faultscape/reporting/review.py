@@ -58,7 +58,9 @@ def review_pages(study: str, cards: Sequence[ReviewCard], per_page: int = PER_PA
     names = [page_name(k) for k in range(len(parts))]
     return {
         name: (
-            template("review/review.html.jinja", address=web_address, path=quote).render(
+            template("review/review.html.jinja").render(
+                address=web_address,
+                path=quote,
                 study=study,
                 cards=part,
                 total=len(cards),

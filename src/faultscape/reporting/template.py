@@ -1,34 +1,33 @@
 """Load page templates from ``templates``: missing values are errors, and all inserted values are escaped.
 
-Conventions: on every page ``|coded`` shows text between backticks as code, and ``|cited`` names papers by
-authors and year.
+Conventions: on every page ``draw`` are the drawings of `charts`, ``|number`` and its kin write numbers as
+`view` does, ``|coded`` shows text between backticks as code, and ``|cited`` names papers by authors and year.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
+from faultscape import __version__
+from faultscape.reporting import charts
+from faultscape.reporting.view import amount, number, percent, plain, signed
+
 _PAPERS = {"S0": "Yan et al. 2021", "S2": "Wang et al. 2020"}
 
 
-def template(name: str, **filters: Callable[..., Any]) -> Any:
-    """Return a template by its file name, with additional filters."""
-    return _template(name, tuple(filters.items()))
+def template(name: str) -> Any:
+    """Return a template by its file name."""
+    return _environment().get_template(name)
 
 
 @functools.cache
-def _template(name: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
-    return _environment(filters).get_template(name)
-
-
-@functools.cache
-def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
+def _environment() -> Any:
     about = jinja2.Environment(
         loader=jinja2.PackageLoader("faultscape.reporting", "templates"),
         autoescape=True,
@@ -36,7 +35,9 @@ def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    about.filters |= {"coded": coded, "cited": cited, **dict(filters)}
+    about.globals |= {"draw": charts, "version": __version__}
+    for written in (amount, cited, coded, flat, number, percent, plain, signed):
+        about.filters[written.__name__] = written
     return about
 
 
@@ -65,6 +66,21 @@ def cited(source: str) -> str:
     """
     named = re.sub(r"\b(S[02])\b(?= )", lambda found: f"{_PAPERS[found[1]]},", source)
     return re.sub(r"\bS[02]\b", lambda found: _PAPERS[found[0]], named)
+
+
+def flat(value: Any) -> str:
+    """Return a provenance value on one line.
+
+    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
+    'a: (b: 1); c: none; d: 1, 2'
+    """
+    if isinstance(value, Mapping):
+        return "; ".join(
+            f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items()
+        )
+    if isinstance(value, (list, tuple)):
+        return ", ".join(flat(v) for v in value)
+    return "none" if value is None or value == "" else str(value)
 
 
 def _options_whole(code: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 Ends = tuple[float, float]
@@ -36,20 +37,40 @@ class Mark:
         """The interval, if both ends are known."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def sure(self) -> bool:
+        """Whether its interval, of a difference, excludes 0."""
+        return self.ends is not None and (self.ends[0] > 0 or self.ends[1] < 0)
+
+    @property
+    def turned(self) -> Mark:
+        """A difference seen from the other side.
+
+        >>> Mark(0.2, 0.1, 0.4).turned
+        Mark(value=-0.2, low=-0.4, high=-0.1, standing='', undefined=0, share=None)
+        """
+        value, low, high = (None if x is None else -x for x in (self.value, self.high, self.low))
+        return Mark(value, low, high)
+
 
 @dataclass(frozen=True)
 class Column:
-    """A column of marks with their axis, and where on it chance or zero is (``at``); ``better`` is high, low
-    or '' for neither.
+    """A column of marks: how they are written and, where they are drawn, their axis, and where on it chance
+    or zero is (``at``). ``better`` is high, low or '' for neither. ``metric`` is what they measure, ``group``
+    the metrics of its kind, or the condition it is measured under, and ``holdout`` that of a number in
+    distribution.
     """
 
     title: str
-    axis: Axis
+    axis: Axis | None = None
     better: str = ""
     says: str = ""
     at: float | None = None
     digits: int = 3
     signed: bool = False
+    metric: str = ""
+    group: str = ""
+    holdout: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,15 +89,34 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of marks below their columns; ``heads`` are those of the model and of the words."""
+    """Rows of marks below their columns; ``heads`` are those of the model and of the words. A table that
+    stands alone has a ``name``, a title, and says what it shows.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[TableRow, ...]
     heads: tuple[str, ...] = ("model",)
+    name: str = ""
+    title: str = ""
+    says: str = ""
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The groups of its columns, with the number of those that stand side by side."""
+        return [(name, len(list(of))) for name, of in groupby(column.group for column in self.columns)]
 
     def only(self, kind: str) -> Table:
         """The table of the rows of a kind, with the axes of all."""
         return replace(self, rows=tuple(row for row in self.rows if kind in row.kind.split()))
+
+
+@dataclass(frozen=True)
+class HeatCell:
+    """A number of a matrix, the CSS class of its colour, and how strong or which that is, as CSS."""
+
+    value: float | None
+    kind: str = ""
+    style: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,7 @@ from faultscape.corpus.layouts import (
 from faultscape.corpus.layouts.layout import Layout, Read
 
 _CITY = "leftImg8bit/SPLIT/CITY/*_leftImg8bit.png with gtFine/SPLIT/CITY/*_gtFine_labelIds.png"
-_HIDDEN = (
-    "labels lie with the challenge's server and were not handed out, as far as we know; they are read where"
-    " they are there, under the names of its toolkit"
-)
+_HIDDEN = "labels were not handed out, as far as we know, and are read under the names of its toolkit"
 
 
 def _labels(of: str) -> Read:
@@ -58,9 +55,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "cityscapes", "Cityscapes", ("train", "val", "test", "train_extra"), "cityscapes", "semantic",
         cityscapes.find_cityscapes, _CITY, "Cordts et al. 2016, cityscapes-dataset.com",
         {"train": 2975, "val": 500, "test": 1525, "train_extra": 19998}, "city",
-        "labels are label ids (34) or train ids; those of test are placeholders and count as none; depth is"
-        " metres from disparity/ and camera/, never without the calibration; one disparity map of train_extra"
-        " is known to be missing",
+        "labels are label ids (34) or train ids; those of test are placeholders and count as none; one"
+        " disparity map of train_extra is known to be missing",
         terms="registration; not commercial, not to be handed on", read_semantic=_labels("Cityscapes"),
         read_instances=masks.cityscapes_instances, read_depth=masks.disparity_depth,
         read_ego=masks.ego_vehicle,
@@ -71,8 +67,8 @@ LAYOUTS: tuple[Layout, ...] = (
         " gtFine in it or beside it",
         "Hendrycks and Dietterich 2019; Kamann and Rother 2020; Buchanan et al. 2022",
         {"train": 2975, "val": 500}, "city",
-        "there is no official release: the tree is the one that generators write; counts are of one"
-        " corruption and severity; without a folder of the split, the city says which it is",
+        "no official release: the tree is the one that generators write; counts are of one corruption and"
+        " severity",
         terms="those of Cityscapes", read_semantic=_labels("Cityscapes"),
         read_instances=masks.cityscapes_instances, read_depth=masks.disparity_depth,
     ),
@@ -110,10 +106,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "rgb_anon/SPLIT/{night,twilight,day}/SEQUENCE/*_rgb_anon.png with"
         " gt/val/night/SEQUENCE/*_gt_labelTrainIds.png (or *_gt_labelIds.png)",
         "Sakaridis et al. 2019 and 2022", {"val": 50, "test": 151, "train": 8377}, "time of day and sequence",
-        "train is 2,416 images of night, 2,920 of twilight and 3,041 of day, none with labels; val_ref and"
-        " test_ref are the places of val and test by day, without labels; labels of test are hidden; masks of"
-        " invalid regions (gt_invIds, gt_invGray) mark uncertain content and are not read; not verified on"
-        " the files themselves",
+        "train (2,416 images of night, 2,920 of twilight, 3,041 of day), val_ref and test_ref (the places by"
+        " day) have no labels; labels of test are hidden; masks of invalid regions are not read; unverified",
         read_semantic=_labels("Dark Zurich"),
     ),
     Layout(
@@ -125,10 +119,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "Sakaridis et al. 2021",
         {"train": 1600, "val": 406, "test": 2000, "train_ref": 1600, "val_ref": 406, "test_ref": 2000},
         "condition and sequence",
-        "its documented numbers are quoted from others, not from its own site; reference splits show the same"
-        " places in good conditions, an image for each under the same id, and half of those of train_ref and"
-        " val_ref (1,003) have labels; masks of invalid regions (gt_invIds) mark uncertain content, where"
-        " labels stand too, and are not read",
+        "reference splits show the same places in good conditions, under the same ids, and half of train_ref"
+        " and val_ref (1,003) have labels; masks of invalid regions are not read; numbers quoted",
         terms="registration; not commercial", read_semantic=_labels("ACDC"),
     ),
     Layout(
@@ -136,7 +128,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "images/{training,validation}/ADE_*.jpg with annotations/SPLIT/*.png of ADEChallengeData2016, and"
         " release_test/testing/*.jpg",
         "Zhou et al. 2017, the scene parsing benchmark", {"training": 20210, "validation": 2000}, "",
-        "150 classes: label 0 is void; the full ADE20K with its part masks is another layout",
+        "150 classes: label 0 is void; the full ADE20K with its part masks is not read",
         terms="research and education, not commercial", read_semantic=_ids("ade20k", "ADE20K"),
     ),
     Layout(
@@ -145,8 +137,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "images/SPLIT/*.jpg (or SPLIT/*.jpg) with stuffthingmaps/SPLIT/*.png (or annotations/SPLIT/*.png)",
         "Caesar et al. 2018", {"train2017": 118287, "val2017": 5000}, "",
         "171 of the ids 0-181 are classes, 255 is void; converted label maps (*_labelTrainIds.png) and the"
-        " older COCO-Stuff 10K are not read; labels verified on 13 real label maps, the tree by its readme"
-        " file",
+        " older COCO-Stuff 10K are not read; the tree is verified by its readme file alone",
         terms="CC BY 4.0, for the labels; Flickr's, for the images",
         read_semantic=_ids("coco-stuff", "COCO-Stuff"),
     ),
@@ -178,8 +169,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "DDDD_BASE_labels.png with DDDD_BASE_rgb.npz of one version (v1, v2 or v3), and Cityscapes'"
         " leftImg8bit/val in it, in cityscapes/ or beside it",
         "Blum et al. 2021, fishyscapes.com", {"validation": 30}, "city",
-        "the image is base + overlay, clipped; versions are three folders: give one; v3 has images without"
-        " anomaly; the test set is hidden; not verified on the files themselves",
+        "versions are three folders: give one; v3 has images without anomaly; the test set is hidden;"
+        " unverified",
         terms="those of Cityscapes, for the images", read_anomaly=fishyscapes.read_anomaly,
         read_overlaid=fishyscapes.read_overlaid,
     ),
@@ -188,8 +179,7 @@ LAYOUTS: tuple[Layout, ...] = (
         fishyscapes.find_lost_and_found,
         "DDDD_BASE_labels.png, and Lost and Found's leftImg8bit in it, in lost_and_found/ or beside it",
         "Blum et al. 2021, fishyscapes.com", {"validation": 100}, "sequence",
-        "labels whose image is not there are left out; all are of three locations; not verified on the files"
-        " themselves",
+        "labels whose image is not there are left out; all are of three locations; unverified",
         terms="those of Lost and Found, for the images", read_anomaly=fishyscapes.read_anomaly,
     ),
     Layout(
@@ -222,8 +212,8 @@ LAYOUTS: tuple[Layout, ...] = (
         obstacles.find_obstacle_track,
         "images/SCENE_*.webp with labels_masks/NAME_labels_semantic.png of dataset_ObstacleTrack",
         "Chan et al. 2021, segmentmeifyoucan.com", {"validation": 30, "test": 327}, "scene, of test",
-        "as the benchmark's own code: ten name prefixes of the validation images are left out, and night and"
-        " snow are not part of test; the road alone is judged",
+        "as in the benchmark's own code, ten name prefixes of the validation images, and night and snow of"
+        " test, are left out; the road alone is judged",
         terms="CC BY 4.0", read_anomaly=obstacles.read_anomaly,
     ),
     Layout(
@@ -232,8 +222,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "train/images/{training,validation}/TOWN/*.png and test/images/test/TOWN/*.png with annotations/"
         " beside images/",
         "Hendrycks et al. 2019", {"training": 5125, "validation": 1031, "test": 1500}, "town",
-        "label 14 is the anomaly (void as a class), 1 the background, which counts as known; its documented"
-        " numbers are quoted from others, not from its own site",
+        "label 14 is the anomaly (void as a class), 1 the background, which counts as known; numbers quoted",
         read_semantic=_ids("streethazards", "StreetHazards"), read_anomaly=obstacles.read_streethazards,
     ),
     Layout(
@@ -245,8 +234,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "Laskar et al. 2025", {"test_static": 980, "test_temporal": 1138},
         "folder: a drive, a clip, or a weather of IDD-AW",
         "label 254 is the anomaly, and void among classes; images are composed from four sets of IDD by the"
-        " scripts of its repository, some of them JPEG under names that end in .png; ISSU-Test-Temporal-Clip"
-        " has no labels of its own and is not read; not verified on the files themselves",
+        " scripts of its repository; ISSU-Test-Temporal-Clip is not read; unverified",
         terms="those of IDD, for the images", read_semantic=open_set.read_issu,
         read_anomaly=open_set.read_issu_anomaly,
     ),
@@ -256,8 +244,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "bravo_ACDC/CONDITION/test/SEQUENCE/*_rgb_anon.png and bravo_outofcontext/CITY/*_leftImg8bit.png,"
         " labels (*_gt_labelTrainIds.png) beside them or in bravo_GT/",
         "Vu et al. 2024", {"outofcontext": 329}, "condition and sequence, or city",
-        f"{_HIDDEN}; the challenge measures doubt by errors alone here, so that masks of invalid pixels are"
-        " not read; not verified on the files themselves",
+        f"{_HIDDEN}; masks of invalid pixels are not read, as in the challenge; unverified",
         terms="those of ACDC and Cityscapes, for the images", read_semantic=_train_ids("BRAVO"),
     ),
     Layout(
@@ -267,8 +254,8 @@ LAYOUTS: tuple[Layout, ...] = (
         " masks (*_gt_labelTrainIds.png and *_gt_invIds.png, of synobjs *_gt.png and *_mask.png) beside them"
         " or in bravo_GT/",
         "Vu et al. 2024", {"synrain": 500, "synflare": 308, "synobjs": 656}, "city, of synobjs the object",
-        f"{_HIDDEN}; anomalous is what its masks call invalid (above 0): drops, flares, inpainted objects,"
-        " not verified on the files themselves",
+        f"{_HIDDEN}; anomalous is what its masks call invalid (above 0): drops, flares, inpainted objects;"
+        " unverified",
         terms="those of Cityscapes, for the images", read_semantic=_train_ids("BRAVO"),
         read_anomaly=open_set.read_invalid,
     ),
@@ -276,16 +263,14 @@ LAYOUTS: tuple[Layout, ...] = (
         "bravo-smiyc", "BRAVO (SegmentMeIfYouCan)", ("SMIYC",), "", "anomaly", open_set.find_bravo,
         "bravo_SMIYC/RoadAnomaly21/images/*.jpg, labels (*_labels_semantic.png) beside them or in bravo_GT/",
         "Vu et al. 2024; Chan et al. 2021",
-        notes=f"{_HIDDEN}; the images are those of RoadAnomaly21, its validation images too; not verified on"
-            " the files themselves",
+        notes=f"{_HIDDEN}; the images are those of RoadAnomaly21, its validation images too; unverified",
         terms="those of SegmentMeIfYouCan, for the images", read_anomaly=obstacles.read_anomaly,
     ),
     Layout(
         "wilddash1", "WildDash 1", ("val",), "cityscapes", "semantic", road_views.find_wilddash1,
         "wd_val_01/*_100000.png with *_100000_labelIds.png beside them", "Zendel et al. 2018, wilddash.cc",
         {"val": 70}, "",
-        "labels of the benchmark images are hidden, and so is which of them are its negative images; its"
-        " documented numbers are quoted from others, not from its own site",
+        "labels of the benchmark images are hidden, and so is which are its negative images; numbers quoted",
         terms="registration", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
     ),
     Layout(
@@ -293,9 +278,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "images/*.jpg with labels/*.png of wd_public_02", "Zendel et al. 2022, wilddash.cc", {"all": 4256},
         "",
         "labels 34-38 (pick-up, van, billboard, street light, road marking) as its authors map them to"
-        " Cityscapes; the public part has no official split; the instance files and the benchmark images"
-        " (wd_both_02) are not read: which of these are its negative images is hidden; its documented numbers"
-        " are quoted from others, not from its own site",
+        " Cityscapes; no official split; instance files and the benchmark images (wd_both_02) are not read;"
+        " numbers quoted",
         terms="registration", read_semantic=road_views.read_wilddash2,
     ),
     Layout(
@@ -303,8 +287,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "semantic", road_views.find_mapillary_v12,
         "SPLIT/images/*.jpg with SPLIT/v1.2/labels/*.png (or SPLIT/labels of the first release)",
         "Neuhold et al. 2017", {"training": 18000, "validation": 2000, "testing": 5000}, "",
-        "the mapping to Cityscapes is ours; the instance files are read as label x 256 + number, not verified"
-        " on the set",
+        "the mapping to Cityscapes is ours; instance files are read as label x 256 + number, unverified",
         terms="registration; CC BY-NC-SA", read_semantic=_ids("mapillary-1.2", "Mapillary Vistas 1.2"),
         read_instances=_vistas("1.2"), to_cityscapes=partial(mapillary_to_cityscapes, "1.2"),
     ),
@@ -312,8 +295,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "mapillary-2.0", "Mapillary Vistas 2.0", ("training", "validation", "testing"), "mapillary-2.0",
         "semantic", road_views.find_mapillary_v20, "SPLIT/images/*.jpg with SPLIT/v2.0/labels/*.png",
         "Neuhold et al. 2017", {"training": 18000, "validation": 2000, "testing": 5000}, "",
-        "the mapping to Cityscapes is ours; the order of the 124 labels and the instance files are not"
-        " verified on the set",
+        "the mapping to Cityscapes is ours; the order of the 124 labels and instance files are unverified",
         terms="registration; CC BY-NC-SA", read_semantic=_ids("mapillary-2.0", "Mapillary Vistas 2.0"),
         read_instances=_vistas("2.0"), to_cityscapes=partial(mapillary_to_cityscapes, "2.0"),
     ),

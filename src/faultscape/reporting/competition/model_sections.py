@@ -21,6 +21,7 @@ from faultscape.metrics.overlaps import over_under
 from faultscape.metrics.overlaps.region_counts import WHOLE, count_regions
 from faultscape.metrics.overlaps.regions import mean
 from faultscape.nouns import Classes, Predictions
+from faultscape.reporting.view import Mark
 
 LEAST = 3  # labelled images needed to report anything about a model
 SHOWN = 3  # worst images, and confusions, of a model
@@ -84,19 +85,10 @@ class RegionErrors:
 
 
 @dataclass(frozen=True)
-class CardNumber:
-    """A number from a model's row of the reliability card, with its interval if it has one."""
-
-    title: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class ModelSection:
     """What is known about one model: its mean ``value`` on ``images`` labelled images, of which ``counted``
-    gave confusions and regions. With ``too_few``, nothing more is reported.
+    gave confusions and regions, and the titled numbers of its row of the reliability ``card``. With
+    ``too_few``, nothing more is reported.
     """
 
     model: str
@@ -106,7 +98,7 @@ class ModelSection:
     counted: int = 0
     confusions: tuple[Confusion, ...] = ()
     regions: RegionErrors | None = None
-    card: tuple[CardNumber, ...] = ()
+    card: tuple[tuple[str, Mark], ...] = ()
 
     @property
     def too_few(self) -> bool:

@@ -44,8 +44,14 @@ class Cases:
     both_poor: int
 
     @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The duels of case I, of II by who was better, and of III."""
+        return self.both_good, self.defender, self.attacker, self.both_poor
+
+    @property
     def total(self) -> int:
-        return self.both_good + self.defender + self.attacker + self.both_poor
+        """The number of labelled duels."""
+        return sum(self.counts)
 
 
 @dataclass(frozen=True)
@@ -208,9 +214,14 @@ class PairCases:
     both_wrong: int
 
     @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """The images of case I, of II by who was right, and of III."""
+        return self.both_right, self.first, self.second, self.both_wrong
+
+    @property
     def total(self) -> int:
         """The number of decided images."""
-        return self.both_right + self.first + self.second + self.both_wrong
+        return sum(self.counts)
 
     @property
     def better(self) -> float:
@@ -257,6 +268,15 @@ def pair_cases(
         for a, b in met
     ]
     return sorted(out, key=lambda pair: -(pair.first + pair.second) / max(pair.total, 1))
+
+
+def sums(found: Sequence[Cases] | Sequence[PairCases]) -> list[int]:
+    """Return the sums of the counts of all: case I, the two ends of II, and III.
+
+    >>> sums([Cases("a", 1, 0, 2, 3), Cases("b", 4, 1, 0, 0)])
+    [5, 1, 2, 3]
+    """
+    return [sum(one.counts[k] for one in found) for k in range(4)]
 
 
 def observed(found: Sequence[PairCases]) -> str:

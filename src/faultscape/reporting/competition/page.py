@@ -12,16 +12,14 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
-from faultscape.reporting import charts, speed_charts
-from faultscape.reporting.competition import other_questions, outcomes, standing_tables
+from faultscape.reporting.competition import other_questions, outcomes, speed_charts, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
 from faultscape.reporting.competition.failure_kinds import FailureKinds
@@ -31,7 +29,7 @@ from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, Line, Point, axis, number, percent, plain
+from faultscape.reporting.view import Axis, HeatCell, Line, Point, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -39,7 +37,6 @@ from faultscape.study.tables.timings import FrameTimes
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # rows of the table of cases; a click opens the rest
-_CROWD = 12  # number of models from which a matrix uses a smaller font
 _FEW = {"duels": 1, "draws": 1, "said": 4}  # visible images of a group; a click opens the rest
 _ENDS = {
     "II": "Images that tell two models apart",
@@ -65,7 +62,6 @@ class Facts:
     slots: Slots
     classes: Classes
     pool: int
-    state: str
     standings: Standings | None
     truth: str
     labelled: list[str]
@@ -128,8 +124,7 @@ def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
         best_first = facts.standings.rankings[ranking].order if ranking else []
         facts = replace(facts, sections=facts.sections.ordered(best_first))
     file, more = _kind_of(facts)
-    filters = {"number": number, "percent": percent, "plain": plain}
-    return template(file, **filters).render(f=facts, **_context(facts), **more)
+    return template(file).render(f=facts, **_context(facts), **more)
 
 
 def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
@@ -147,25 +142,14 @@ def _context(facts: Facts) -> dict[str, Any]:
     """
     standings = facts.standings
     models = facts.slots.models
-    bands = facts.bands
-    tables = (
-        [
-            standing_tables.ranking_rows(n, r, models, standings.definitions)
-            for n, r in standings.rankings.items()
-        ]
-        if standings
-        else []
-    )
-    own = cast("list[dict[str, str]]", standings.definitions.get("rankings", [])) if standings else []
-    words_of_rankings = [*(ranking.words() for ranking in catalogue.RANKINGS), *own]
+    stability = standings.stability if standings else None
+    tables = standing_tables.rank_tables(standings) if standings else []
     name = standing_tables.recommended(standings) if standings else ""
     place = shlex.quote(facts.study)
     said = verdict(facts.others, models=models, stale=facts.stale, study=place) if facts.others else None
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {
-        "draw": charts,
-        "version": __version__,
         "level": standing_tables.level(standings),
         "verdict": said,
         "first_images": _first_images(facts, said, name),
@@ -174,25 +158,21 @@ def _context(facts: Facts) -> dict[str, Any]:
         "at_once": standing_tables.best_at_once(standings) if standings else "",
         "rankings": tables,
         "speeds": speed_charts.speed_charts(facts.times, standings),
-        "described": any(table["descriptive"] for table in tables),
-        "usable": [table for table in tables if not table["unusable"]],
-        "recommended_ranking": next((table for table in tables if table["name"] == name), None),
+        "described": any(table.descriptive for table in tables),
+        "usable": [table for table in tables if not table.unusable],
+        "recommended_ranking": next((table for table in tables if table.name == name), None),
         "score_is": _score_is(standings, name) if standings else "",
-        "exact": next((table["exact"] for table in tables if table["name"] == name), False),
-        "more_rankings": [table for table in tables if table["name"] != name],
+        "exact": any(table.exact for table in tables if table.name == name),
+        "more_rankings": [table for table in tables if table.name != name],
         "caveat": standing_tables.caveat(standings) if standings else "",
         "kinds": catalogue.KINDS,
-        "titles": {words["name"]: words["title"] for words in words_of_rankings},
-        "shorts": {words["name"]: words["short"] for words in words_of_rankings},
+        "titles": {table.name: table.title for table in tables},
+        "shorts": {table.name: table.short for table in tables},
         "recommended": f"{catalogue.SELECTION} --budget {budget_like(len(facts.slots.images))}",
-        "stability": standings.stability if standings else None,
-        "top_k": _top_k(standings.stability) if standings and standings.stability else None,
+        "stability": stability,
+        "top_k": _top_k(stability) if stability else None,
         "settled": other_questions.SETTLED,
-        "tail": (
-            other_questions.last_quarter(standings.stability.top_k)
-            if standings and standings.stability
-            else []
-        ),
+        "tail": other_questions.last_quarter(stability.top_k) if stability else [],
         "questions": found if len({one.selection for one in found}) > 1 else [],
         "better_answered": other_questions.better_answered(facts.others, facts.selection),
         "question_models": list(dict.fromkeys(m for one in found for m in (*one.order, *one.scores))),
@@ -200,13 +180,12 @@ def _context(facts: Facts) -> dict[str, Any]:
         "warned": warned,
         "parents": standing_tables.parents(standings) if standings else [],
         "model_place": {m: k for k, m in enumerate(models)},
-        "crowd": len(models) >= _CROWD,
         "kinds_axis": (
             axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
             if facts.kinds
             else None
         ),
-        **_words_of_failing(facts, bands),
+        **_words_of_failing(facts),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
         "agreement_metric": (
             CALLED.get(facts.agreement.concordance, facts.agreement.concordance) if facts.agreement else ""
@@ -258,27 +237,25 @@ def _first_images(facts: Facts, said: Verdict | None, ranking: str) -> list[Firs
     return first_images(cards, place, facts.slots, said, order)
 
 
-def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
+def _words_of_failing(facts: Facts) -> dict[str, str]:
     """Return the text that defines a failure and a loss for the statistics of tags."""
     if facts.kinds and facts.kinds.by_choice:
         return {
             "fails_words": "fewer than half of the choices won",
             "loss_words": "the share of choices lost",
         }
-    if bands:
-        return {"fails_words": f"values below {bands[0]:g}", "loss_words": "1 less the value"}
+    if facts.bands:
+        return {"fails_words": f"values below {facts.bands[0]:g}", "loss_words": "1 less the value"}
     return {"fails_words": "wrong answers", "loss_words": "1 for a wrong answer"}
 
 
-def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:
-    """Return (agreement, strength of its colour) of every pair of models; the colour scale spans the existing
-    values.
-    """
+def _agreement_cells(found: Agreement) -> list[list[HeatCell]]:
+    """Return the agreement of every pair of models; the colour scale spans the existing values."""
     known = found.mean[~np.isnan(found.mean)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     depth = np.nan_to_num((found.mean - low) / max(high - low, 1e-9)).round(3)
     return [
-        list(zip(row, depths, strict=True))
+        [HeatCell(value, "up", f"--t:{strength}") for value, strength in zip(row, depths, strict=True)]
         for row, depths in zip(found.mean.tolist(), depth.tolist(), strict=True)
     ]
 
@@ -295,11 +272,10 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
     boxes = outcomes.chosen_boxes(models, facts.slots.duels, facts.labelled, facts.values)
     ends = [e for pair in boxes for b in pair if b for e in (b.low, b.high)]
     metric = facts.slots.definition["concordance"]
-    return _bands(facts, facts.bands) | {
+    ends_of_duels = outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better)
+    return _bands(facts) | {
         "matrices": (
-            {n: standing_tables.ratio_matrix(n, m) for n, m in standings.matrices.items()}
-            if standings
-            else {}
+            {n: standing_tables.ratio_matrix(m) for n, m in standings.matrices.items()} if standings else {}
         ),
         "card_groups": card_groups(facts.cards, thirds=facts.bands_of_values),
         "card_place": {card.image: k for k, card in enumerate(facts.cards)},
@@ -308,7 +284,8 @@ def _of_duels(facts: DuelFacts) -> dict[str, Any]:
         "metric": CALLED.get(metric, metric),
         "boxes": list(zip(models, boxes, strict=True)),
         "box_axis": axis([*ends, 0.0] if ends else [0.0, 1.0]),
-        "cases": outcomes.cases(models, facts.slots.duels, facts.slot_values, fail, facts.better),
+        "cases": ends_of_duels,
+        "sums": outcomes.sums(ends_of_duels),
         "transfer": outcomes.transfer(models, facts.slots.duels, facts.labelled, facts.values, fail),
         "sizes": size_labels(),
         "constraint_names": CONSTRAINTS,
@@ -331,20 +308,16 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         name = f"{pair.model_a}, {pair.model_b}"
         says = f"{name}: better one {number(pair.better, 2)}, gap {number(pair.gap, 2)}, {pair.total} images"
         points.append(Line(name, (Point(pair.gap, pair.better, says=says),), kind="cloud"))
-    sums = [
-        sum(getattr(p, name) for p in decided) for name in ("both_right", "first", "second", "both_wrong")
-    ]
     return _class_rows(facts.cards) | {
         "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
         "dominance": (
-            standing_tables.ratio_matrix("dominance", matrices["dominance"])
-            if "dominance" in matrices
-            else None
+            standing_tables.ratio_matrix(matrices["dominance"]) if "dominance" in matrices else None
         ),
         "contradictions": standing_tables.contradictions(standings) if standings else [],
         "ends": ends,
         "ends_shown": _PAIRS_SHOWN,
-        "sums": (sums[0], sums[1] + sums[2], sums[3], sum(sums)),
+        "sums": outcomes.sums(decided),
+        "decided": sum(pair.total for pair in decided),
         "points": points,
         "observed": outcomes.observed(ends),
         "pairs": True,
@@ -357,7 +330,7 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     own = (
         _class_rows(facts.class_cards)
         if facts.classifies
-        else _bands(facts, facts.bands)
+        else _bands(facts)
         | {
             "colours": [*colour_words(facts.classes).items()],
             "card_place": {card.image: k for k, card in enumerate(facts.cards)},
@@ -403,16 +376,15 @@ def card_groups(cards: list[Card], *, thirds: bool = False) -> list[tuple[str, l
     return [(titles[case], group) for case, group in found.items() if group]
 
 
-def _bands(facts: Facts, bands: tuple[float, ...]) -> dict[str, Any]:
+def _bands(facts: Facts) -> dict[str, Any]:
     """Return the number of values of each model in each band."""
+    bands = facts.bands
     counts = outcomes.band_counts(facts.values, bands)
     return {
         "fail": bands[0],
         "band_names": _band_names(bands),
         "band_inks": [f"b{round(4 * k / len(bands))}" for k in range(len(bands) + 1)],
-        "band_rows": [
-            (m, row.tolist(), int(row.sum())) for m, row in zip(facts.slots.models, counts, strict=True)
-        ],
+        "band_rows": list(zip(facts.slots.models, counts.tolist(), strict=True)),
         "band_total": counts.sum(0).tolist(),
         "band_line": _line_of_bands(facts, outcomes.telling_bands(facts.values, bands)),
         "usual_bands": _line_of_bands(facts, outcomes.BANDS if facts.bands_of_values else ()),

@@ -18,16 +18,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from markupsafe import Markup
 
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.catalogue import RANKINGS, UNBIASED
 from faultscape.ranking.replicates import CHOSEN, FUTURE, POOL, SAME_GROUPS
-from faultscape.reporting import charts
 from faultscape.reporting.charts import heat
-from faultscape.reporting.view import Mark, axis, listed, number
+from faultscape.reporting.view import Column, HeatCell, Mark, Table, TableRow, axis_of, listed
 from faultscape.standings import (
     FEW,
     ModelRanking,
@@ -288,75 +286,93 @@ def firsts(standings: Standings) -> dict[str, str]:
     return out
 
 
-def ranking_rows(
+@dataclass(frozen=True)
+class RankTable(Table):
+    """One ranking: a score a row, and as words the ranks of one pair at a time and those of all at once. The
+    kind of a row is tied and best, by the two tests; ``speaks_of`` is what its intervals hold for.
+    """
+
+    short: str = ""
+    source: str = ""
+    kind: str = ""
+    speaks_of: str = ""
+    descriptive: bool = False
+    unusable: str = ""
+    tied: tuple[str, ...] = ()
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it has ranks for all models at once."""
+        return any(row.words[1] for row in self.rows)
+
+    @property
+    def intervals(self) -> bool:
+        """Whether a score has an interval."""
+        return any(row.marks[0].low is not None for row in self.rows)
+
+    @property
+    def exact(self) -> bool:
+        """Whether no interval has a width, since all is labelled."""
+        ends = [row.marks[0].ends for row in self.rows if row.marks[0].ends]
+        return bool(ends) and all(low == high for low, high in ends)
+
+
+def rank_table(
     name: str, ranking: ModelRanking, models: Any, definitions: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return one ranking as a table: rows in its order, models without a score at the end, and a common axis;
-    ``definitions`` are those of the standings.
+) -> RankTable:
+    """Return one ranking as a table: rows in its order, models without a score at the end; ``definitions``
+    are those of the standings.
     """
     about = words_of(name, definitions)
     order = [*ranking.order, *(m for m in models if m not in ranking.order and m in ranking.scores)]
-    at_once = ranking.simultaneous_rank_interval
     could = could_be_best(ranking)
     rows = []
-    span = []
-    for place, model in enumerate(order, 1):
+    for model in order:
         score = known(ranking.scores.get(model))
         low, high = (known(x) for x in ranking.score_interval.get(model) or (None, None))
-        span += [score, low, high]
-        rows.append(
-            {
-                "place": place if score is not None else None,
-                "model": model,
-                "score": score,
-                "low": low,
-                "high": high,
-                "mark": Mark(score, low, high),
-                "ranks": (
-                    rank_words(ranking.rank_interval, model) or ("open" if score is not None else "")
-                ),  # nothing was tested
-                "at_once": rank_words(at_once, model),
-                "tied": model in ranking.tied_for_best,
-                "best": model in could,
-            }
-        )
-    ends = [(row["low"], row["high"]) for row in rows if row["low"] is not None and row["high"] is not None]
-    return about | {
-        "what": about["says"],
-        "rows": rows,
-        "axis": axis(span),
-        "tied": ranking.tied_for_best,
-        "best": could_be_best(ranking),
-        "descriptive": descriptive(ranking),
-        "speaks_of": SPEAKS_OF.get(ranking.speaks_of, ""),
-        "intervals": any(row["low"] is not None for row in rows),
-        "exact": bool(ends) and all(low == high for low, high in ends),
-        "digits": decimals(ends),
-        "unusable": ranking.unusable,
-        "at_once": any(row["at_once"] for row in rows),
-    }
+        # nothing was tested where a score has no ranks
+        ranks = rank_words(ranking.rank_interval, model) or ("open" if score is not None else "")
+        kinds = ["tied"] if model in ranking.tied_for_best else []
+        kinds += ["best"] if model in could else []
+        words = (ranks, rank_words(ranking.simultaneous_rank_interval, model))
+        rows.append(TableRow(model, (Mark(score, low, high),), kind=" ".join(kinds), words=words))
+    marks = [row.marks[0] for row in rows]
+    return RankTable(
+        (Column("score", axis_of(marks, at_most=4), digits=decimals([m.ends for m in marks if m.ends])),),
+        tuple(rows),
+        name=name,
+        title=about["title"],
+        says=about["says"],
+        short=about["short"],
+        source=about["source"],
+        kind=about["kind"],
+        speaks_of=SPEAKS_OF.get(ranking.speaks_of, ""),
+        descriptive=descriptive(ranking),
+        unusable=ranking.unusable,
+        tied=tuple(ranking.tied_for_best),
+    )
 
 
-def ratio_matrix(name: str, matrix: Any) -> dict[str, Any]:
-    """Return a matrix of ratios as cells (value, side, strength), with 1 in the middle of a diverging
-    scale.
-    """
+def ratio_matrix(matrix: Any) -> list[list[HeatCell]]:
+    """Return the cells of a matrix of ratios, with 1 in the middle of a diverging scale."""
     logs = [abs(math.log(x)) for row in matrix for x in row if known(x) and x > 0]
-    rows = [[(known(x), *heat(known(x), max(logs, default=0.0))) for x in row] for row in matrix]
-    return {"name": name, "rows": rows}
+    return [[heat(known(x), max(logs, default=0.0)) for x in row] for row in matrix]
 
 
-def accuracy_matrix(matrix: Any) -> list[list[tuple[float | None, str]]]:
-    """Return a matrix of accuracies as cells (value, style), from dark where lowest to bright where highest
-    (Wang et al. 2020, Fig. 3).
+def accuracy_matrix(matrix: Any) -> list[list[HeatCell]]:
+    """Return the cells of a matrix of accuracies, from dark where lowest to bright where highest (Wang et al.
+    2020, Fig. 3).
 
     >>> accuracy_matrix([[None, 0.9], [0.1, None]])[0][1]
-    (0.9, 'background:#fae296;color:#101418')
+    HeatCell(value=0.9, kind='', style='background:#fae296;color:#101418')
     """
     values = [x for row in matrix for x in row if known(x) is not None]
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     span = high - low or 1.0
-    return [[(known(x), "" if known(x) is None else _shade((x - low) / span)) for x in row] for row in matrix]
+    return [
+        [HeatCell(known(x), style="" if known(x) is None else _shade((x - low) / span)) for x in row]
+        for row in matrix
+    ]
 
 
 def _shade(share: float) -> str:
@@ -404,70 +420,18 @@ def contradictions(standings: Standings) -> list[str]:
     return said
 
 
-def parents(standings: Standings) -> list[tuple[str, int, list[dict[str, Any]]]]:
+def parents(standings: Standings) -> list[tuple[str, int, list[RankTable]]]:
     """Return (parent group, labelled images, tables of its rankings)."""
     return [
-        (
-            name,
-            part.labels.get("used", 0),
-            [ranking_rows(n, r, standings.models, standings.definitions) for n, r in part.rankings.items()],
-        )
+        (name, part.labels.get("used", 0), _tables(part.rankings, standings))
         for name, part in standings.parents.items()
     ]
 
 
-_NONE = "\N{EN DASH}"
-
-
-@dataclass(frozen=True)
-class RankRow:
-    """One model of a ranking: score, interval and ranks as text, its dot and line, and whether it could be
-    best.
-    """
-
-    model: str
-    score: str
-    interval: str
-    ranks: str
-    plot: Markup
-    best: bool
-
-
-@dataclass(frozen=True)
-class RankTable:
-    """One ranking as a table: what its scores are, what its intervals describe, and the scale of the dots."""
-
-    title: str
-    says: str
-    interval: str
-    rows: list[RankRow]
-    scale: Markup
-
-
 def rank_tables(found: Standings) -> list[RankTable]:
-    """Return the usable rankings as tables, the recommended one first."""
-    best = recommended(found)
-    usable = [name for name, one in found.rankings.items() if not one.unusable]
-    usable.sort(key=lambda name: name != best)
-    return [
-        _table(ranking_rows(name, found.rankings[name], found.models, found.definitions)) for name in usable
-    ]
+    """Return all rankings as tables."""
+    return _tables(found.rankings, found)
 
 
-def _table(ranking: Mapping[str, Any]) -> RankTable:
-    held = ranking["rows"]
-    digits = decimals([(row["low"], row["high"]) for row in held if row["low"] is not None])
-
-    rows = []
-    for row in held:
-        spread = (
-            "" if row["low"] is None else f"{number(row['low'], digits)} to {number(row['high'], digits)}"
-        )
-        ranks = row["at_once"] if ranking["at_once"] else row["ranks"]
-        title = f"{row['model']}: {number(row['score'], digits)}{f', {spread}' if spread else ''}"
-        plot = charts.interval(ranking["axis"], row["mark"], strong=row["best"], title=title)
-        rows.append(
-            RankRow(row["model"], number(row["score"], digits), spread, ranks or _NONE, plot, row["best"])
-        )
-    of = "descriptive" if ranking["descriptive"] else ranking["speaks_of"]
-    return RankTable(ranking["title"], ranking["what"], of, rows, charts.scale(ranking["axis"]))
+def _tables(rankings: Mapping[str, ModelRanking], of: Standings) -> list[RankTable]:
+    return [rank_table(name, one, of.models, of.definitions) for name, one in rankings.items()]

@@ -16,7 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from faultscape.reporting.view import Mark
+
 Document = Mapping[str, Any]
+Gaps = dict[tuple[str, str], Mark]  # {(FIRST, SECOND): difference, first minus second}
+NOTHING = Mark(None)  # of two models that were not compared
 
 
 def error(entry: Mapping[str, Any]) -> float | None:
@@ -35,26 +39,18 @@ def errors(document: Document, metric: str) -> dict[str, float]:
     return {name: found for name, entry in entries.items() if (found := error(entry)) is not None}
 
 
-def error_gaps(
-    document: Document, metric: str, of: str = ""
-) -> dict[tuple[str, str], tuple[float, float | None, float | None]]:
-    """Return {(FIRST, SECOND): (difference, low, high)} of errors, first minus second, in both orders; with
-    ``of="_all"`` over everything that each model has.
+def error_gaps(document: Document, metric: str, of: str = "") -> Gaps:
+    """Return {(FIRST, SECOND): difference} of errors, first minus second, in both orders; with ``of="_all"``
+    over everything that each model has.
     """
     better = {entry[metric]["better"] for entry in document.get("models", {}).values() if metric in entry}
-    sign = -1 if better == {"high"} else 1
-    out: dict[tuple[str, str], tuple[float, float | None, float | None]] = {}
+    out: Gaps = {}
     for row in document.get("paired", ()):
         if row["metric"] == metric and row.get(f"difference{of}") is not None:
-            ends = row.get(f"low{of}"), row.get(f"high{of}")
-            for names, turn in (
-                ((row["first"], row["second"]), sign),
-                ((row["second"], row["first"]), -sign),
-            ):
-                low, high = (
-                    None if end is None else turn * end for end in (ends if turn > 0 else ends[::-1])
-                )
-                out[names] = (turn * row[f"difference{of}"], low, high)
+            gap = Mark(row[f"difference{of}"], row.get(f"low{of}"), row.get(f"high{of}"))
+            gap = gap.turned if better == {"high"} else gap
+            out[row["first"], row["second"]] = gap
+            out[row["second"], row["first"]] = gap.turned
     return out
 
 
@@ -84,31 +80,20 @@ def standings(document: Document, metric: str) -> dict[str, str]:
         name for name in found if not any(ahead(gaps, found, other, name) for other in found if other != name)
     ]
     if len(best) == len(found) or not all(
-        has_interval(gaps, leader, name) for leader in best for name in found if name != leader
+        gaps.get((leader, name), NOTHING).ends for leader in best for name in found if name != leader
     ):
         return {}
     out = dict.fromkeys(best, "best")
-    ties = [
-        name
-        for name in found
-        if name not in out and any(not _sure(*gaps[name, leader][1:]) for leader in best)
-    ]
+    ties = [name for name in found if name not in out and any(not gaps[name, leader].sure for leader in best)]
     return out | dict.fromkeys(ties, "tie")
 
 
-def ahead(
-    gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], found: Mapping[str, float], one: str, other: str
-) -> bool:
+def ahead(gaps: Gaps, found: Mapping[str, float], one: str, other: str) -> bool:
     """Return whether the first model has the smaller error: over what both have, if known, else by the two
     errors.
     """
-    gap = gaps.get((one, other))
-    return found[one] < found[other] if gap is None else gap[0] < 0
-
-
-def has_interval(gaps: Mapping[tuple[str, str], tuple[float, Any, Any]], one: str, other: str) -> bool:
-    """Return whether the difference of two models has an interval."""
-    return None not in gaps.get((one, other), (None,))
+    gap = gaps.get((one, other), NOTHING).value
+    return found[one] < found[other] if gap is None else gap < 0
 
 
 def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]]:
@@ -118,37 +103,19 @@ def contradictions(document: Document, metric: str) -> list[tuple[str, str, str]
     here = error_gaps(document, metric)
     whole = error_gaps(document, metric, "_all")
     out = []
-    for (one, other), (gap, low, high) in whole.items():
+    for (one, other), there in whole.items():
+        gap = there.value or 0.0
         if gap > 0 or (gap == 0 and (other, one) in whole and one > other) or (one, other) not in here:
             continue
         common = here[one, other]
-        was = _sure(low, high)
-        now = _sure(common[1], common[2])
-        if common[0] * gap < 0:
+        if (common.value or 0.0) * gap < 0:
             out.append((one, other, "turned"))
-        elif was != now and None not in (low, common[1]):
-            out.append((one, other, "sure" if now else "unsure"))
+        elif there.sure != common.sure and there.ends and common.ends:
+            out.append((one, other, "sure" if common.sure else "unsure"))
     return out
 
 
-def _sure(low: float | None, high: float | None) -> bool:
-    return low is not None and high is not None and (low > 0 or high < 0)
-
-
 THREE = ("miou", "rom", "rum")
-
-
-def pareto(document: Mapping[str, Any]) -> list[str]:
-    """Return the models that no other beats, in the document's order.
-
-    >>> of = lambda miou, rom, rum: {
-    ...     m: {"value": v, "better": b}
-    ...     for m, v, b in (("miou", miou, "high"), ("rom", rom, "low"), ("rum", rum, "low"))
-    ... }
-    >>> pareto({"models": {"a": of(0.8, 0.1, 0.2), "b": of(0.7, 0.1, 0.3), "c": of(0.6, 0.05, 0.4)}})
-    ['a', 'c']
-    """
-    return [name for name, by in beaten(document).items() if not by]
 
 
 def beaten(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -197,20 +164,17 @@ def compared(document: Mapping[str, Any]) -> set[tuple[str, str]]:
     if document.get("chosen"):
         return set()
     first, *others = (error_gaps(document, metric) for metric in THREE)
-    return {pair for pair in first if all(has_interval(gaps, *pair) for gaps in (first, *others))}
+    return {pair for pair in first if all(gaps.get(pair, NOTHING).ends for gaps in (first, *others))}
 
 
 def surely(document: Mapping[str, Any], winner: str, loser: str) -> bool:
     """Return whether the paired intervals of the two models exclude 0 in all of IoU error, ROM and RUM.
 
-    >>> rows = [{"metric": m, "first": "a", "second": "b", "low": 0.1, "high": 0.2} for m in THREE]
+    >>> rows = [
+    ...     {"metric": m, "first": "a", "second": "b", "difference": 0.15, "low": 0.1, "high": 0.2}
+    ...     for m in THREE
+    ... ]
     >>> surely({"paired": rows}, "b", "a"), surely({"paired": rows[:2]}, "b", "a")
     (True, False)
     """
-    ours = [
-        row
-        for row in document.get("paired", ())
-        if {row["first"], row["second"]} == {winner, loser} and row.get("low") is not None
-    ]
-    out = {row["metric"] for row in ours if row["metric"] in THREE and (row["low"] > 0 or row["high"] < 0)}
-    return out == set(THREE)
+    return all(error_gaps(document, metric).get((winner, loser), NOTHING).sure for metric in THREE)

@@ -12,9 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting import anomaly_frames, charts
+from faultscape.reporting import anomaly_frames
 from faultscape.reporting.anomaly_frames import FrameCard
 from faultscape.reporting.measure import views
 from faultscape.reporting.measure.document import Document, SetDocument
@@ -70,9 +69,7 @@ class Facts:
 
 def page(document: Document, facts: Facts) -> str:
     """Return the page as HTML."""
-    return template("measure/measures.html.jinja", number=number, flat=flat).render(
-        **_context(document, facts)
-    )
+    return template("measure/measures.html.jinja").render(**_context(document, facts))
 
 
 def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
@@ -81,8 +78,6 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     sets = [_set(name, one) for name, one in named.items()]
     return {
         "f": facts,
-        "draw": charts,
-        "version": __version__,
         "headline": headline(document),
         "several": len(named) > 1,
         "sets": sets,
@@ -108,7 +103,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "provenance": document.get("provenance", {}),
         "definitions": defined,
         "ramp": anomaly_frames.ramp(),
-        "frame_sets": _frame_sets(facts.frames),
+        "frame_sets": anomaly_frames.by_set(facts.frames),
     }
 
 
@@ -163,21 +158,6 @@ def settings(provenance: Mapping[str, Any], metrics: Collection[str]) -> str:
     return ", ".join(words)
 
 
-def flat(value: Any) -> str:
-    """Return a provenance value on one line.
-
-    >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
-    'a: (b: 1); c: none; d: 1, 2'
-    """
-    if isinstance(value, Mapping):
-        return "; ".join(
-            f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items()
-        )
-    if isinstance(value, (list, tuple)):
-        return ", ".join(flat(v) for v in value)
-    return "none" if value is None or value == "" else str(value)
-
-
 def definitions(named: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return {metric: its definition} for all data sets and models."""
     out: dict[str, str] = {}
@@ -208,8 +188,6 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "name": name,
         "models": models,
         "key": [(model, place) for place, model in enumerate(models)],
-        "images": one.get("images", {}),
-        "classes": one.get("classes", []),
         "notes": one.get("notes", []),
         "failures": one.get("failures", 0),
         "anomalous": _share(one.get("anomalous", {})),
@@ -243,14 +221,6 @@ def _share(shares: Mapping[str, float]) -> str:
     """
     texts = [f"{100 * share:.2f}" for share in sorted(shares.values())]
     return "" if not texts else f"{texts[0]} %" if texts[0] == texts[-1] else f"{texts[0]}–{texts[-1]} %"
-
-
-def _frame_sets(frames: Sequence[FrameCard]) -> list[tuple[str, list[tuple[str, list[FrameCard]]]]]:
-    """Return the frames by data set and model: (data set, [(heading, frames)])."""
-    names = dict.fromkeys(frame.data_set for frame in frames)
-    return [
-        (name, anomaly_frames.by_model(frame for frame in frames if frame.data_set == name)) for name in names
-    ]
 
 
 def _range(numbers: Sequence[int]) -> str:

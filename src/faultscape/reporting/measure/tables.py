@@ -11,13 +11,12 @@ Source: Zhang et al. 2021, Table I.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from faultscape.metrics.catalogue import GROUPS, METRICS, named
 from faultscape.reporting.measure.leaders import error, standings
-from faultscape.reporting.view import Mark
+from faultscape.reporting.view import Column, Mark, Table, TableRow
 
 _ENTRIES = sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place))
 TITLES = {
@@ -38,25 +37,14 @@ _LINE = tuple(
 )
 
 
-@dataclass(frozen=True)
-class Column:
-    """A metric: its error's name, its meaning, its group, and its number of digits."""
-
-    metric: str
-    title: str
-    says: str
-    group: str
-    digits: int
-
-
 def sets_of(document: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return {data set: its part of the document}; the name is '' for a single, unnamed one."""
     return dict(document["datasets"]) if "datasets" in document else {"": document}
 
 
-def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the tables: maps, scores, and all other metrics; each with ``columns``, ``groups`` [(name,
-    columns)] and ``rows`` [(set, model, images, [Mark])].
+def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[Table]:
+    """Return the tables of errors, maps, scores, and rest for all other metrics; the word of a row is its
+    data set.
     """
     present = [m for one in sets.values() for of in one.get("models", {}).values() for m in of]
     known = [m for m in TITLES if m in present]
@@ -98,23 +86,31 @@ def name_of(title: str) -> str:
     return title.removesuffix(" error")
 
 
-def values_table(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the table of the values that the terminal shows, as they are: ``columns`` [(name, better)] and
-    ``rows`` [(set, model, [Mark])]; None where there is none.
-    """
+def values_table(sets: Mapping[str, Mapping[str, Any]]) -> Table | None:
+    """Return the table of the values that the terminal shows, as they are; None where there is none."""
     shown = headline_metrics(sets)
-    rows = list[dict[str, Any]]()
     better = {
         m: of[m]["better"] for one in sets.values() for of in one.get("models", {}).values() for m in of
     }
+    rows = _rows(sets, [m for m, _ in shown], _value)
+    columns = [Column(name, better=better[m], metric=m) for m, name in shown]
+    return Table(tuple(columns), tuple(rows), name="values") if rows else None
+
+
+def _rows(
+    sets: Mapping[str, Mapping[str, Any]],
+    metrics: Sequence[str],
+    mark: Callable[[Mapping[str, Any] | None, str], Mark],
+) -> list[TableRow]:
+    """Return a row for each data set and model that has one of the metrics, as ``mark`` makes their marks."""
+    rows = []
     for name, one in sets.items():
-        stand = {m: standings(one, m) for m, _ in shown}
-        for model, of in in_order(one, [m for m, _ in shown]).items():
-            if any(m in of for m, _ in shown):
-                cells = [_value(of.get(m), stand[m].get(model, "")) for m, _ in shown]
-                rows.append({"set": name, "model": model, "cells": cells})
-    columns = [{"name": name, "better": better[m]} for m, name in shown]
-    return {"columns": columns, "rows": rows} if rows else None
+        stand = {m: standings(one, m) for m in metrics}
+        for model, of in in_order(one, metrics).items():
+            if any(m in of for m in metrics):
+                marks = tuple(mark(of.get(m), stand[m].get(model, "")) for m in metrics)
+                rows.append(TableRow(model, marks, words=(name,)))
+    return rows
 
 
 def in_order(one: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -141,26 +137,18 @@ def _value(entry: Mapping[str, Any] | None, standing: str) -> Mark:
 
 def own_titles(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
     """Return {metric: (its error's name, its meaning)} for custom metrics, from the document."""
-    entries = (
-        (m, e)
-        for one in sets.values()
-        for of in one.get("models", {}).values()
-        for m, e in of.items()
-        if m not in TITLES
-    )
-    return {m: (e.get("title", m), e.get("says", m)) for m, e in entries}
+    return {m: (e.get("title", m), e.get("says", m)) for m, e in _own(sets).items()}
 
 
 def own_groups(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return {metric: its group} for custom metrics."""
-    entries = (
-        (m, e)
-        for one in sets.values()
-        for of in one.get("models", {}).values()
-        for m, e in of.items()
-        if m not in TITLES
-    )
-    return {m: e.get("group", "own") for m, e in entries}
+    return {m: e.get("group", "own") for m, e in _own(sets).items()}
+
+
+def _own(sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return {metric: an entry of it} for the metrics that are not of the catalogue."""
+    models = [of for one in sets.values() for of in one.get("models", {}).values()]
+    return {m: entry for of in models for m, entry in of.items() if m not in TITLES}
 
 
 def saturated(document: Mapping[str, Any]) -> list[str]:
@@ -202,38 +190,18 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Mark:
     return Mark(error(entry), low, high, standing, int(entry.get("undefined") or 0))
 
 
-def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> Table:
     own = own_titles(sets)
     group_of = {m: group for m, group in own_groups(sets).items() if group in OF_SCORES}
     group_of |= {metric.name: metric.group for metric in METRICS}
-    rows = []
-    for name, one in sets.items():
-        stand = {m: standings(one, m) for m in metrics}
-        for model, of in in_order(one, metrics).items():
-            if any(m in of for m in metrics):
-                cells = [cell(of.get(m), stand[m].get(model, "")) for m in metrics]
-                rows.append(
-                    {"set": name, "model": model, "images": one.get("images", {}).get(model), "cells": cells}
-                )
+    rows = _rows(sets, metrics, cell)
     columns = []
     for k, metric in enumerate(metrics):
         title, says = TITLES.get(metric) or own[metric]
-        columns.append(
-            Column(
-                metric,
-                title,
-                says,
-                group_of.get(metric, "others"),
-                digits([row["cells"][k].value for row in rows]),
-            )
-        )
-    groups: list[list[Any]] = []
-    for column in columns:
-        if groups and groups[-1][0] == column.group:
-            groups[-1][1] += 1
-        else:
-            groups.append([column.group, 1])
-    return {"kind": kind, "columns": columns, "groups": groups, "rows": rows}
+        shown = digits([row.marks[k].value for row in rows])
+        group = group_of.get(metric, "others")
+        columns.append(Column(title, says=says, digits=shown, metric=metric, group=group))
+    return Table(tuple(columns), tuple(rows), name=kind)
 
 
 def digits(values: Sequence[float | None]) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from faultscape.reporting.measure import leaders
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
-from faultscape.reporting.view import Line, Point, axes_of, axis, axis_of, dot
+from faultscape.reporting.view import Line, Mark, Point, TableRow, axes_of, axis, dot, table_of
 
 PER_CLASS = ("miou", "rom", "rum")
 MANY_CLASSES = 24  # with more, the rest is collapsed and no confusion matrix is drawn
@@ -36,29 +36,20 @@ def dots(one: Document) -> list[Line]:
 
 
 def front(one: Document) -> dict[str, Any]:
-    """Return the rows of IoU error, ROM and RUM together, unbeaten models first, with one axis per column;
-    without ``intervals`` no model is called beaten.
+    """Return the table of IoU error, ROM and RUM together, unbeaten models first, whose words are the models
+    that beat one; without ``intervals`` no model is called beaten.
     """
     rows = []
     compared = leaders.compared(one)
     for model, others in leaders.beaten(one).items():
-        by = [other for other in others if (other, model) in compared]
-        cells = [cell(one["models"][model][m]) for m in leaders.THREE]
-        rows.append(
-            {
-                "model": model,
-                "cells": cells,
-                "by": by,
-                "unsure": bool(by) and not any(leaders.surely(one, b, model) for b in by),
-            }
-        )
-    rows.sort(key=lambda row: (bool(row["by"]), row["cells"][0].value))
-    columns = [[row["cells"][k] for row in rows] for k in range(3)]
-    axes = [axis_of(column) for column in columns]
+        by = tuple(other for other in others if (other, model) in compared)
+        marks = tuple(cell(one["models"][model][m]) for m in leaders.THREE)
+        unsure = by and not any(leaders.surely(one, other, model) for other in by)
+        rows.append(TableRow(model, marks, note="not conclusively" if unsure else "", words=by))
+    rows.sort(key=lambda row: (bool(row.words), row.marks[0].value))
     return {
-        "rows": rows,
-        "axes": axes,
-        "unbeaten": [row["model"] for row in rows if not row["by"]],
+        "table": table_of(rows, ("IoU error", "ROM", "RUM"), zero=False),
+        "unbeaten": [row.model for row in rows if not row.words],
         "intervals": bool(compared),
     }
 
@@ -142,30 +133,21 @@ def differences(one: Document) -> dict[str, Any]:
     }
     rows = []
     for row in one.get("paired", ()):
-        sign = -1 if better.get(row["metric"]) == "high" else 1
-        ends = ("low", "high") if sign > 0 else ("high", "low")
-        difference, low, high, whole = (
-            None if row.get(k) is None else sign * row[k] for k in ("difference", *ends, "difference_all")
-        )
-        sure = (
-            not one.get("chosen")
-            and row["metric"] not in apart
-            and low is not None
-            and high is not None
-            and (low > 0 or high < 0)
-        )
+        found = Mark(row.get("difference"), row.get("low"), row.get("high"))
+        whole = Mark(row.get("difference_all"))
+        if better.get(row["metric"]) == "high":
+            found = found.turned
+            whole = whole.turned
         rows.append(
             {
                 "metric": row["metric"],
                 "title": TITLES.get(row["metric"], (row["metric"],))[0],
                 "first": row["first"],
                 "second": row["second"],
-                "difference": difference,
-                "low": low,
-                "high": high,
-                "whole": whole,
+                "mark": found,
+                "whole": whole.value,
                 "images": row.get("images"),
-                "sure": sure,
+                "sure": found.sure and not one.get("chosen") and row["metric"] not in apart,
             }
         )
     shown = rows if len(rows) <= MANY_ROWS else [row for row in rows if row["metric"] in (*MAPS, *SCORES)]
@@ -202,16 +184,14 @@ def disagreements(one: Document, metric: str) -> list[str]:
     here = error_gaps(one, metric)
     whole = error_gaps(one, metric, "_all")
     for leader, other, how in contradictions(one, metric):
-        size = abs(here[leader, other][0])
+        size = abs(here[leader, other].value or 0.0)
+        over_all = abs(whole[leader, other].value or 0.0)
         said = {
             "turned": f"and {other} leads {leader} by {size:.4f} where both have a value",
             "unsure": f"and by {size:.4f} where both have a value, which the intervals do not show",
             "sure": f"which the intervals show only where both have a value ({size:.4f})",
         }[how]
-        out.append(
-            f"{title}: {leader} leads {other} by {abs(whole[leader, other][0]):.4f} over all that each has,"
-            f" {said}."
-        )
+        out.append(f"{title}: {leader} leads {other} by {over_all:.4f} over all that each has, {said}.")
     return out
 
 

@@ -75,21 +75,11 @@ def boards_of(card: Card) -> list[Board]:
 
 def leaderboard_page(card: Card) -> str:
     """Return the HTML of all boards; '' without any."""
-    shown = [
-        {
-            "of": board.of,
-            "editions": board.editions,
-            "standings": board.standings,
-            "chance": board.chance,
-            "figure": _figure(board),
-        }
-        for board in boards_of(card)
-    ]
-    return (
-        template("reliability/leaderboard.html.jinja").render(study=card["study"], boards=shown)
-        if shown
-        else ""
-    )
+    boards = boards_of(card)
+    if not boards:
+        return ""
+    page = template("reliability/leaderboard.html.jinja")
+    return page.render(study=card["study"], boards=boards, figure=_figure)
 
 
 def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:

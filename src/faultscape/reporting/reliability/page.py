@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultscape import __version__
 from faultscape.metrics.scorers import ORDER
-from faultscape.reporting import anomaly_frames, charts
+from faultscape.reporting import anomaly_frames
 from faultscape.reporting.anomaly_frames import FrameCard
-from faultscape.reporting.measure.page import flat
 from faultscape.reporting.reliability import cautions, views
 from faultscape.reporting.reliability.document import (
     Card,
@@ -26,7 +24,6 @@ from faultscape.reporting.reliability.document import (
 )
 from faultscape.reporting.reliability.questions import CardIndex, best_value, headline, questions, verdict
 from faultscape.reporting.template import template
-from faultscape.reporting.view import amount, number, signed
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class Facts:
 def card_page(card: Card, facts: Facts | None = None) -> str:
     """Return the HTML of a card."""
     shown = facts or Facts()
-    page = template("reliability/page.html.jinja", number=number, flat=flat, signed=signed, amount=amount)
-    return page.render(**_context(_whole(card), shown))
+    return template("reliability/page.html.jinja").render(**_context(_whole(card), shown))
 
 
 def _whole(card: Card) -> Card:
@@ -65,13 +61,11 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
-    stray = list(dict.fromkeys(frame.data_set for frame in facts.frames if frame.data_set not in named))
+    frames = anomaly_frames.by_set(facts.frames)
     return {
         "card": card,
         "f": facts,
-        "draw": charts,
         "severity_axis": views.SEVERITIES,
-        "version": __version__,
         "headline": headline(index, standings),
         "claims": claims,
         "undecided": len(index.models) > 1 and not decided,
@@ -82,11 +76,8 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "front": views.front(card, index),
         "severities": views.severities(card, index),
         "sets": sets,
-        "stray": stray,
-        "frames": {
-            name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name)
-            for name in [*named, *stray]
-        },
+        "stray": [name for name in frames if name not in named],
+        "frames": frames,
         "ramp": anomaly_frames.ramp(),
         "errors": views.error_sets(card, index),
         "calibration": views.calibration(card, index),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card
+from faultscape.reporting.view import TableRow
 
 Share = tuple[int, int]
 STAR = "*"
@@ -61,17 +62,22 @@ class PartialMeans:
         return (len(mine), len(whole)) if 0 < len(mine) < len(whole) else None
 
 
-def shares_text(shares: Iterable[tuple[str, Share]]) -> str:
-    """Return what the star beside means says, of (model, share) of each; '' where there are none.
+def shares_text(rows: Iterable[TableRow]) -> str:
+    """Return what the star beside means says, for the rows of a table; '' where there are none.
 
-    >>> shares_text([("fcn", (1, 76))])
+    >>> from faultscape.reporting.view import Mark
+    >>> shares_text([TableRow("fcn", (Mark(0.5, share=(1, 76)),))])
     '* mean over 1 of 76 corrupted sets: not comparable with means over more of them'
-    >>> shares_text([("fcn", (1, 76)), ("light", (3, 76))])
-    '* mean over 1 of 76 (fcn) or 3 of 76 (light) corrupted sets: not comparable with means over more of them'
+    >>> starred = [
+    ...     TableRow(name, (Mark(0.5, share=share),)) for name, share in (("a", (1, 9)), ("b", (3, 9)))
+    ... ]
+    >>> shares_text(starred)
+    '* mean over 1 of 9 (a) or 3 of 9 (b) corrupted sets: not comparable with means over more of them'
     """
     models: dict[Share, list[str]] = {}
-    for model, share in dict.fromkeys(shares):
-        models.setdefault(share, []).append(model)
+    for model, share in dict.fromkeys((row.model, mark.share) for row in rows for mark in row.marks):
+        if share:
+            models.setdefault(share, []).append(model)
     if not models:
         return ""
     said = [

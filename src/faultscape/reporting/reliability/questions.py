@@ -24,9 +24,8 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
-from faultscape.reporting.view import TableRow, listed
+from faultscape.reporting.view import Mark, TableRow, listed
 
-Gap = tuple[float, float | None, float | None]
 _FEW = 4  # most models that a sentence names
 
 
@@ -60,7 +59,7 @@ class Standing:
 
     question: Question
     cells: Mapping[str, CardCell]
-    gaps: Mapping[tuple[str, str], Gap]
+    gaps: Mapping[tuple[str, str], Mark]
 
     @property
     def leader(self) -> str:
@@ -71,11 +70,11 @@ class Standing:
     @property
     def decided(self) -> bool:
         """Whether any difference has an interval, so that models could be distinguished."""
-        return any(low is not None for _, low, _ in self.gaps.values())
+        return any(gap.low is not None for gap in self.gaps.values())
 
     def ahead(self, one: str, other: str) -> bool:
         """Whether the interval of the difference shows that the first model is better."""
-        low = self.gaps.get((one, other), (0.0, None, None))[1]
+        low = self.gaps.get((one, other), Mark(None)).low
         return low is not None and low > 0
 
     @property
@@ -96,7 +95,7 @@ class Standing:
         leader = self.leader
         behind = self.behind
         there = [n for n in self.cells if n != leader and n not in behind]
-        return [n for n in there if self.gaps.get((leader, n), (0.0, None, None))[1] is None]
+        return [n for n in there if self.gaps.get((leader, n), Mark(None)).low is None]
 
     @property
     def best(self) -> str:
@@ -122,18 +121,16 @@ class CardIndex:
             (c["model"], c["condition"], c["metric"], c.get("scorer", ""), c.get("holdout", "")): c
             for c in card["cells"]
         }
-        self._gaps: dict[tuple[str, str, str, str, str, str, str], Gap] = {}
+        self._gaps: dict[tuple[str, str, str, str, str, str, str], Mark] = {}
         for row in card.get("paired", []):
-            difference = row["difference"]
-            low = row.get("low")
-            high = row.get("high")
-            if difference is not None:
+            if row["difference"] is not None:
+                gap = Mark(row["difference"], row.get("low"), row.get("high"))
                 about = (row["metric"], row["condition"], row.get("holdout", ""))
                 scorer = row.get("scorer", "")
                 first = (row["first"], scorer)
                 second = (row["second"], row.get("second_scorer", scorer))
-                self._gaps[*about, *first, *second] = difference, low, high
-                self._gaps[*about, *second, *first] = -difference, _minus(high), _minus(low)
+                self._gaps[*about, *first, *second] = gap
+                self._gaps[*about, *second, *first] = gap.turned
 
     def scorer(self, model: str) -> str:
         """Return the scorer of a model's own row."""
@@ -158,8 +155,7 @@ class CardIndex:
             if name not in question.left_out
             and (cell := self.cell(name, question.condition, question.metric, holdout=question.holdout))
         }
-        sign = 1 if TITLES[question.metric].better == "high" else -1
-        gaps = dict[tuple[str, str], Gap]()
+        gaps = dict[tuple[str, str], Mark]()
         under = (
             {name: self._corrupted(name, question) for name in cells}
             if question.condition == CORRUPTED
@@ -175,9 +171,7 @@ class CardIndex:
                 about = question.metric, question.condition, question.holdout
                 gap = self._gaps.get((*about, *first, *second))
                 if gap is not None:
-                    low = gap[1]
-                    high = gap[2]
-                    gaps[one, other] = gap if sign > 0 else (-gap[0], _minus(high), _minus(low))
+                    gaps[one, other] = gap if TITLES[question.metric].better == "high" else gap.turned
         return Standing(question, cells, gaps)
 
     def _corrupted(self, model: str, question: Question) -> frozenset[str]:
@@ -430,7 +424,3 @@ def _value(cell: CardCell) -> float:
     value = cell["value"]
     assert value is not None
     return value
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value

@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultscape.reporting.reliability.document import (
@@ -29,6 +28,7 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
+from faultscape.reporting.view import Column, Mark, Table, TableRow
 from faultscape.study.folder import put
 
 VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
@@ -40,60 +40,12 @@ _TEX = {
 }
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a view: its header, its condition ('' for none), its metric, and functions that return the
-    cell of a row (model, scorer), and, for a mean over fewer corrupted sets than others, the share of them;
-    its numbers are in distribution if it has a ``holdout``.
-    """
-
-    title: str
-    condition: str
-    metric: str
-    cell: Callable[[str, str], CardCell | None]
-    share: Callable[[str, str], Share | None] = lambda _model, _scorer: None
-    holdout: str = ""
-
-    @property
-    def better(self) -> str:
-        """Whether high or low is better, '' for neither."""
-        return TITLES[self.metric].better if self.metric in TITLES else ""
+# a column, and the function that returns the number of a row (model, scorer) in it, if there is one
+_Asked = tuple[Column, Callable[[str, str], Mark | None]]
 
 
-@dataclass(frozen=True)
-class View:
-    """A table: the name of its files, its title and description, its columns, its rows (model, scorer), and
-    their flags, if any.
-    """
-
-    name: str
-    title: str
-    says: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, str], ...]
-    with_scorers: bool = False
-    flags: Mapping[tuple[str, str], str] = field(default_factory=dict)
-
-    def shares(self, columns: Sequence[Column] | None = None) -> list[tuple[str, Share]]:
-        """Return (model, share) of the means over fewer corrupted sets than others, of some columns only
-        where they are given.
-        """
-        shown = self.columns if columns is None else columns
-        found = ((row[0], c.share(*row)) for row in self.rows for c in shown if c.cell(*row) is not None)
-        return [(model, share) for model, share in found if share is not None]
-
-    def words(self, row: tuple[str, str]) -> list[str]:
-        """Return the text cells of a row: model, scorer if it has a column, and flags if any row has some."""
-        return [*(row if self.with_scorers else row[:1]), *([self.flags.get(row, "")] if self.flags else [])]
-
-    @property
-    def head(self) -> list[str]:
-        """The headers of the text cells."""
-        return ["model", *(["scorer"] if self.with_scorers else []), *(["flags"] if self.flags else [])]
-
-
-def views_of(card: Card) -> list[View]:
-    """Return the tables for which a card has numbers."""
+def views_of(card: Card) -> list[Table]:
+    """Return the tables for which a card has numbers; the ends of intervals are those of the cells."""
     made = [_models(card), _corruptions(card), _table_of_s3(card), _table_of_s4(card), _errors(card)]
     return [view for view in made if view is not None]
 
@@ -108,50 +60,71 @@ def conditions_of(card: Card, *kinds: str) -> list[str]:
     return [condition["name"] for condition in card["conditions"] if condition["kind"] in kinds]
 
 
-def _kept(card: Card, made: Callable[[str, str], Column]) -> list[Column]:
+def _kept(card: Card, made: Callable[[str, str], _Asked]) -> list[_Asked]:
     """Return the columns of a number: in distribution for each holdout, then over all classes; ``made``
     takes the holdout and the words for a title.
     """
     return [made(holdout, pixels_words(card, holdout)) for holdout in [*holdouts_of(card), ""]]
 
 
-def _of_maps(card: Card, title: str, condition: str, metric: str, holdout: str = "") -> Column:
-    means = PartialMeans(card) if condition == CORRUPTED else None
-    return Column(
-        title,
-        condition,
-        metric,
-        lambda model, _scorer: find_cell(card, model, condition, metric, holdout=holdout),
-        lambda model, _scorer: (
-            means.share(model, condition, metric, holdout=holdout) if means is not None else None
-        ),
-        holdout,
-    )
+def _of_maps(card: Card, title: str, condition: str, metric: str, holdout: str = "") -> _Asked:
+    return _asked(card, _column(title, condition, metric, holdout), lambda _model, _scorer: "")
 
 
 def _of_score(
     card: Card, title: str, condition: str, metric: str, holdout: str = "", *, main: bool = False
-) -> Column:
-    means = PartialMeans(card) if condition == CORRUPTED else None
-
+) -> _Asked:
     def shown(model: str, scorer: str) -> str:
         return main_scorer(card, model) if main and model != RANDOM else scorer
 
+    return _asked(card, _column(title, condition, metric, holdout), shown)
+
+
+def _column(title: str, condition: str, metric: str, holdout: str) -> Column:
+    about = TITLES[metric]
     return Column(
-        title,
-        condition,
-        metric,
-        lambda model, scorer: find_cell(card, model, condition, metric, shown(model, scorer), holdout),
-        lambda model, scorer: (
-            means.share(model, condition, metric, shown(model, scorer), holdout) if means else None
-        ),
-        holdout,
+        title, better=about.better, says=about.says, metric=metric, group=condition, holdout=holdout
     )
 
 
-def _filled(columns: Sequence[Column], rows: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
-    """Return the columns in which some row has a number."""
-    return tuple(column for column in columns if any(column.cell(*row) for row in rows))
+def _asked(card: Card, column: Column, shown: Callable[[str, str], str]) -> _Asked:
+    means = PartialMeans(card) if column.group == CORRUPTED else None
+
+    def mark(model: str, scorer: str) -> Mark | None:
+        row = (model, column.group, column.metric, shown(model, scorer), column.holdout)
+        return _mark(find_cell(card, *row), means.share(*row) if means else None)
+
+    return column, mark
+
+
+def _mark(cell: CardCell | None, share: Share | None) -> Mark | None:
+    if cell is None:
+        return None
+    known = cell["value"] is not None
+    return Mark(cell["value"], cell.get("low"), cell.get("high"), share=share if known else None)
+
+
+def _table(
+    texts: tuple[str, str, str],
+    asked: Sequence[_Asked],
+    rows: Sequence[tuple[str, str]],
+    heads: tuple[str, ...] = ("model",),
+    flags: Mapping[tuple[str, str], str] | None = None,
+) -> Table | None:
+    """Return a table (its name, title and description) of the columns in which some row has a number; None
+    without any. ``flags`` are those of rows, where their column has a head.
+    """
+    marks = [[made(*row) for _, made in asked] for row in rows]
+    there = [k for k in range(len(asked)) if any(of[k] is not None for of in marks)]
+    made = [
+        TableRow(
+            row[0],
+            tuple(of[k] or Mark(None) for k in there),
+            words=(row[1], (flags or {}).get(row, ""))[: len(heads) - 1],
+        )
+        for row, of in zip(rows, marks, strict=True)
+    ]
+    return Table(tuple(asked[k][0] for k in there), tuple(made), heads, *texts) if there else None
 
 
 def _clean(card: Card) -> str:
@@ -164,15 +137,15 @@ def _said(card: Card, says: str) -> str:
     return f"{says} {told}." if told else says
 
 
-def _models(card: Card) -> View | None:
+def _models(card: Card) -> Table | None:
     rows = tuple((one["name"], "") for one in card["models"])
     clean = _clean(card)
     reference = card.get("reference", "")
 
-    def of_maps(title: str, condition: str, metric: str, end: str = "") -> list[Column]:
+    def of_maps(title: str, condition: str, metric: str, end: str = "") -> list[_Asked]:
         return _kept(card, lambda of, said: _of_maps(card, f"{title}{said}{end}", condition, metric, of))
 
-    def of_score(title: str, condition: str, metric: str) -> list[Column]:
+    def of_score(title: str, condition: str, metric: str) -> list[_Asked]:
         return _kept(card, lambda of, said: _of_score(card, title + said, condition, metric, of, main=True))
 
     columns = [
@@ -194,14 +167,13 @@ def _models(card: Card) -> View | None:
             for name in conditions_of(card, "anomaly")
         ),
     ]
-    if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):
+    if any(column.metric == "average_precision" and made(RANDOM, RANDOM) for column, made in columns):
         rows = (*rows, (RANDOM, RANDOM))
-    filled = _filled(columns, rows)
     says = "One row a model. Doubt is 1 - max probability, unless a model has no such scorer."
-    return View("models", "The card", _said(card, says), filled, rows) if filled else None
+    return _table(("models", "The card", _said(card, says)), columns, rows)
 
 
-def _corruptions(card: Card) -> View | None:
+def _corruptions(card: Card) -> Table | None:
     names = list(
         dict.fromkeys(
             str(c["corruption"])
@@ -213,28 +185,18 @@ def _corruptions(card: Card) -> View | None:
 
     means = PartialMeans(card)
 
-    def mean(name: str, holdout: str, said: str) -> Column:
+    def mean(name: str, holdout: str, said: str) -> _Asked:
         conditions = [
             c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"
         ]
 
-        def cell(model: str, _scorer: str) -> CardCell | None:
+        def mark(model: str, _scorer: str) -> Mark | None:
             found = [find_cell(card, model, one, "miou", holdout=holdout) for one in conditions]
             values = [one["value"] for one in found if one is not None and one["value"] is not None]
-            return (
-                {"model": model, "condition": name, "metric": "miou", "value": sum(values) / len(values)}
-                if values
-                else None
-            )
+            share = means.share_within(conditions, model, "miou", holdout=holdout)
+            return Mark(sum(values) / len(values), share=share) if values else None
 
-        return Column(
-            name + said,
-            name,
-            "miou",
-            cell,
-            lambda model, _scorer: means.share_within(conditions, model, "miou", holdout=holdout),
-            holdout,
-        )
+        return _column(name + said, name, "miou", holdout), mark
 
     columns = [
         column
@@ -246,13 +208,12 @@ def _corruptions(card: Card) -> View | None:
             _of_maps(card, f"mean{said}", CORRUPTED, "miou", holdout),
         )
     ]
-    filled = _filled(columns, rows)
     says = "Mean over the severities of each corruption; the last column is the mean of these."
-    title = "mIoU under corruption"
-    return View("corruptions", title, _said(card, says), filled, rows) if names and filled else None
+    texts = ("corruptions", "mIoU under corruption", _said(card, says))
+    return _table(texts, columns, rows) if names else None
 
 
-def _table_of_s3(card: Card) -> View | None:
+def _table_of_s3(card: Card) -> Table | None:
     """Return the table with the columns of Buchanan et al. 2022, Tables 2 and 3."""
     rows = tuple((one["name"], "") for one in card["models"])
     clean = _clean(card)
@@ -276,63 +237,54 @@ def _table_of_s3(card: Card) -> View | None:
     # the paper's columns first, then those over all classes of a study with holdouts
     first = of_maps[:-1] or of_maps
     columns = [column for of in (*first, of_anomalies, *of_maps[len(first) :]) for column in of]
-    filled = _filled(columns, rows)
     says = "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum."
     title = "As Buchanan et al. 2022, Tables 2 and 3"
-    return View("table-s3", title, _said(card, says), filled, rows) if len(filled) > 1 else None
+    table = _table(("table-s3", title, _said(card, says)), columns, rows)
+    return table if table and len(table.columns) > 1 else None
 
 
 def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
     return tuple((one["name"], scorer) for one in card["models"] for scorer in one.get("scorers", []))
 
 
-def _table_of_s4(card: Card) -> View | None:
+def _table_of_s4(card: Card) -> Table | None:
     """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, then the mIoU that the
     method leaves.
     """
     rows = ((RANDOM, RANDOM), *_score_rows(card))
-    columns = list[Column]()
-    for name in conditions_of(card, "anomaly"):
-        columns += [
-            _of_score(card, f"{name} {TITLES[m].title}", name, m)
-            for m in ("average_precision", "fpr95", "auroc")
-        ]
-    filled = _filled(columns, rows)
-    if not filled:
-        return None
-    clean = _clean(card)
     columns = [
-        *filled,
-        *_kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of)),
+        _of_score(card, f"{name} {TITLES[m].title}", name, m)
+        for name in conditions_of(card, "anomaly")
+        for m in ("average_precision", "fpr95", "auroc")
     ]
+    clean = _clean(card)
+    columns += _kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of))
     flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
     says = _said(
         card,
         "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous"
         " pixels.",
     )
-    title = "As Blum et al. 2021, Table 1"
-    return View("table-s4", title, says, _filled(columns, rows), rows, with_scorers=True, flags=flags)
+    heads = ("model", "scorer", "flags") if flags else ("model", "scorer")
+    table = _table(("table-s4", "As Blum et al. 2021, Table 1", says), columns, rows, heads, flags)
+    return table if table and any(column.metric != "miou" for column in table.columns) else None
 
 
-def _errors(card: Card) -> View | None:
+def _errors(card: Card) -> Table | None:
     """Return the table of misclassification detection, Blum et al. 2021, appendix A."""
     rows = _score_rows(card)
-    columns = list[Column]()
-    for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
-        columns += [
-            _of_score(card, f"{name}{pixels_words(card, of)} {TITLES[m].title}", name, m, of)
-            for of in [*holdouts_of(card), ""]
-            for m in ("error_ap", "error_auroc", "error_fpr95")
-        ]
-    filled = _filled(columns, rows)
-    if not filled:
-        return None
+    columns = [
+        _of_score(card, f"{name}{pixels_words(card, of)} {TITLES[m].title}", name, m, of)
+        for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]
+        for of in [*holdouts_of(card), ""]
+        for m in ("error_ap", "error_auroc", "error_fpr95")
+    ]
     says = (
         "Wrong pixels among the known ones are the positives (Blum et al. 2021, appendix A). A void-class"
         " score is left out here: it asks what is unknown, not what is wrong."
     )
-    return View("errors", "Finding wrong pixels", _said(card, says), filled, rows, with_scorers=True)
+    texts = ("errors", "Finding wrong pixels", _said(card, says))
+    return _table(texts, columns, rows, ("model", "scorer"))
 
 
 def write_tables(out: Path, card: Card) -> None:
@@ -353,18 +305,16 @@ def _cells_text(card: Card) -> str:
     return _csv([list(names), *([_plain(dict(cell).get(name)) for name in names] for cell in card["cells"])])
 
 
-def csv_text(view: View) -> str:
+def csv_text(view: Table) -> str:
     """Return a view as CSV, each number followed by the ends of its interval."""
-    head = view.head
-    for column in view.columns:
-        head += [column.title, f"{column.title} low", f"{column.title} high"]
-    rows = []
-    for row in view.rows:
-        line = view.words(row)
-        for column in view.columns:
-            cell = column.cell(*row) or {}
-            line += [_plain(cell.get(key)) for key in ("value", "low", "high")]
-        rows.append(line)
+    head = [
+        *view.heads,
+        *(f"{column.title}{of}" for column in view.columns for of in ("", " low", " high")),
+    ]
+    rows = [
+        [row.model, *row.words, *(_plain(x) for m in row.marks for x in (m.value, m.low, m.high))]
+        for row in view.rows
+    ]
     return _csv([head, *rows])
 
 
@@ -378,21 +328,21 @@ def _plain(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def markdown_text(view: View) -> str:
+def markdown_text(view: Table) -> str:
     """Return a view as a Markdown table."""
-    head = [*view.head, *(column.title for column in view.columns)]
+    head = [*view.heads, *(column.title for column in view.columns)]
     lines = [f"| {' | '.join(map(_escaped, head))} |", f"|{'---|' * len(head)}"]
     for row, cells in _texts(view):
         lines.append(f"| {' | '.join(map(_escaped, [*row, *cells]))} |")
-    told = shares_text(view.shares())
+    told = shares_text(view.rows)
     lines += ["", told.replace(STAR, f"\\{STAR}", 1)] if told else []
     return f"**{view.title}.** {view.says}\n\n" + "\n".join(lines) + "\n"
 
 
-def latex_text(view: View) -> str:
+def latex_text(view: Table) -> str:
     r"""Return a view as a LaTeX table (booktabs)."""
-    words = len(view.head)
-    head = [*view.head, *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns)]
+    words = len(view.heads)
+    head = [*view.heads, *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns)]
     lines = [
         f"% {view.title}. {view.says}",
         rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}",
@@ -400,22 +350,18 @@ def latex_text(view: View) -> str:
     ]
     lines += [" & ".join(head) + r" \\", r"\midrule"]
     lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]
-    told = shares_text(view.shares())
+    told = shares_text(view.rows)
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", *([f"% {told}"] if told else [])]) + "\n"
 
 
-def _texts(view: View, dash: str = "–") -> list[tuple[list[str], list[str]]]:
-    out = []
-    for row in view.rows:
-        cells = [column.cell(*row) for column in view.columns]
-        texts = [
-            dash
-            if cell is None or cell["value"] is None
-            else f"{cell['value']:.3f}{STAR if column.share(*row) else ''}"
-            for cell, column in zip(cells, view.columns, strict=True)
-        ]
-        out.append((view.words(row), texts))
-    return out
+def _texts(view: Table, dash: str = "–") -> list[tuple[list[str], list[str]]]:
+    return [
+        (
+            [row.model, *row.words],
+            [dash if m.value is None else f"{m.value:.3f}{STAR if m.share else ''}" for m in row.marks],
+        )
+        for row in view.rows
+    ]
 
 
 def _arrow(column: Column) -> str:

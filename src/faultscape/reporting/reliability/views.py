@@ -16,7 +16,6 @@ from typing import Any
 from faultscape.metrics.scorers import scorer_named
 from faultscape.plug import is_own
 from faultscape.reporting.measure.coverage import held
-from faultscape.reporting.reliability import tables
 from faultscape.reporting.reliability.document import (
     CORRUPTED,
     RANDOM,
@@ -77,11 +76,15 @@ def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) 
     """
     if cell is None or cell["value"] is None:
         return Mark(None)
-    low = cell.get("low")
-    high = cell.get("high")
-    if cell["metric"] not in _UNBOUNDED:
-        low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (low, high))
-    return Mark(cell["value"], low, high, standing, share=share)
+    found = Mark(cell["value"], cell.get("low"), cell.get("high"), standing, share=share)
+    return _clipped(found, cell["metric"])
+
+
+def _clipped(found: Mark, metric: str) -> Mark:
+    if metric in _UNBOUNDED:
+        return found
+    low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (found.low, found.high))
+    return replace(found, low=low, high=high)
 
 
 def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
@@ -93,29 +96,27 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
         return None
     standings = [_standings(index, column) for column in view.columns]
     rows = []
-    for model, scorer in view.rows:
+    for row in view.rows:
         marks = [
-            mark(column.cell(model, scorer), of.get(model, ""), column.share(model, scorer))
-            for column, of in zip(view.columns, standings, strict=True)
+            _clipped(replace(m, standing="" if m.value is None else of.get(row.model, "")), column.metric)
+            for m, column, of in zip(row.marks, view.columns, standings, strict=True)
         ]
-        rows.append(
-            TableRow(model, tuple(marks), index.models.index(model) if model in index.models else None)
-        )
+        place = index.models.index(row.model) if row.model in index.models else None
+        rows.append(TableRow(row.model, tuple(marks), place))
     columns = [
-        Column(c.title, axis_of([row.marks[k] for row in rows]), c.better, TITLES[c.metric].says)
-        for k, c in enumerate(view.columns)
+        replace(column, axis=axis_of([row.marks[k] for row in rows])) for k, column in enumerate(view.columns)
     ]
     return {
         "table": Table(tuple(columns), tuple(rows)),
         "shaded": any(m.standing for row in rows for m in row.marks),
-        "shares": shares_text(view.shares()),
+        "shares": shares_text(rows),
         "intervals": any(m.low is not None for row in rows for m in row.marks),
     }
 
 
-def _standings(index: CardIndex, column: tables.Column) -> dict[str, str]:
+def _standings(index: CardIndex, column: Column) -> dict[str, str]:
     """Return {model: best or unbeaten} in a column of the card; nothing where none is beaten."""
-    standing = index.stand(Question(column.title, column.condition, column.metric, "", "", column.holdout))
+    standing = index.stand(Question(column.title, column.group, column.metric, "", "", column.holdout))
     if not standing.behind:
         return {}
     return {name: "best" if name == standing.best else "unbeaten" for name in standing.unbeaten}
@@ -140,7 +141,7 @@ def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
             if any(point.x for point in line.known):
                 lines.append(line)
         if lines:
-            charts.append({"name": name, "title": corruption_title(name), "lines": lines})
+            charts.append({"title": corruption_title(name), "lines": lines})
     grids = [grid for model in index.models if (grid := _grid(index, model, clean, held, holdout))]
     if not charts:
         return None
@@ -213,7 +214,6 @@ def _grid(
         return None
     return {
         "model": model,
-        "place": index.models.index(model),
         "columns": columns,
         "rows": rows,
         "clean": whole,
@@ -294,11 +294,6 @@ def _score_table(
     return Table(tuple(columns), tuple(rows), ("model, scorer",)), [metrics[k] for k in there]
 
 
-def _shares_of(rows: Sequence[TableRow]) -> str:
-    """Return what the stars of some rows say, '' where there are none."""
-    return shares_text((row.model, m.share) for row in rows for m in row.marks if m.share)
-
-
 def scorer_title(word: str) -> str:
     """Return the title of a scorer.
 
@@ -349,7 +344,7 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         table, _ = _score_table(card, index, name, OF_ERRORS, holdout)
         if table.rows:
             said = name + pixels_words(card, holdout)
-            out.append({"name": said, "table": table, "shares": _shares_of(table.rows)})
+            out.append({"name": said, "table": table, "shares": shares_text(table.rows)})
     return out
 
 
@@ -417,7 +412,7 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
     dots = [dot(row.model, row.marks[0], row.marks[1], names, row.place) for row in whole]
     return {
         "table": table_of(rows, (*names, f"mIoU clean{pixels}"), better="high"),
-        "shares": _shares_of(rows),
+        "shares": shares_text(rows),
         "dots": [one for one in dots if one is not None],
         "agreement": dict(ranking.get("agreement") or {}),
         "models": len(order),
@@ -439,7 +434,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
         rows = [
             TableRow(
                 other,
-                (Mark(*standing.gaps[one, other]),),
+                (standing.gaps[one, other],),
                 index.models.index(other),
                 kind="sure" if standing.ahead(leader, other) else "",
             )
@@ -451,7 +446,7 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
                 "title": standing.question.title,
                 "first": one,
                 "second": other,
-                "mark": Mark(*standing.gaps[one, other]),
+                "mark": standing.gaps[one, other],
                 "sure": standing.ahead(one, other) or standing.ahead(other, one),
             }
             for one, other in itertools.combinations(standing.cells, 2)

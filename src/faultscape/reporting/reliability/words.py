@@ -20,7 +20,8 @@ from faultscape.reporting.reliability.document import (
     pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import STAR, shares_text
-from faultscape.reporting.reliability.tables import Column, View, main_scorer, views_of
+from faultscape.reporting.reliability.tables import main_scorer, views_of
+from faultscape.reporting.view import Table
 from faultscape.terminal_lines import WIDTH, wrapped
 
 _HEAD = 12  # columns of a head, which is wrapped
@@ -34,10 +35,10 @@ def card_text(path: str, card: Card) -> str:
     """
     lines = []
     for view in views_of(card)[:1]:
-        width = max(5, *(len(model) for model, _ in view.rows))
-        for shown in _blocks(view.columns, WIDTH - width):
+        width = max(5, *(len(row.model) for row in view.rows))
+        for shown in _blocks([_head(column.title) for column in view.columns], WIDTH - width):
             lines += _block_lines(view, shown, width)
-        if told := shares_text(view.shares()):
+        if told := shares_text(view.rows):
             lines += wrapped(told)
         if any(column.metric == "corruption_error" for column in view.columns):
             lines += wrapped(
@@ -75,24 +76,19 @@ def card_text(path: str, card: Card) -> str:
     return "\n".join(lines)
 
 
-def _block_lines(view: View, shown: Sequence[Column], width: int) -> list[str]:
-    """Return some columns of a view: their heads, on several lines where they are long, and a line a row."""
-    heads = [_head(column.title) for column in shown]
+def _block_lines(view: Table, shown: Sequence[int], width: int) -> list[str]:
+    """Return some columns of a table: their heads, on several lines where they are long, and a line a row."""
+    heads = [_head(view.columns[k].title) for k in shown]
     high = max(map(len, heads))
     tops = [[""] * (high - len(head)) + head for head in heads]
     table = [("", [(top[k], "") for top in tops]) for k in range(high)]
     for row in view.rows:
-        cells = [column.cell(*row) for column in shown]
-        if row[0] == RANDOM and not any(cells):
+        marks = [row.marks[k] for k in shown]
+        if row.model == RANDOM and all(m.value is None for m in marks):
             continue
-        texts = [
-            ("-", "")
-            if cell is None or cell["value"] is None
-            else (f"{cell['value']:.4f}", STAR if column.share(*row) else "")
-            for cell, column in zip(cells, shown, strict=True)
-        ]
-        table.append((row[0], texts))
-    room = [_width(column) - _GAP for column in shown]
+        texts = [("-", "") if m.value is None else (f"{m.value:.4f}", STAR if m.share else "") for m in marks]
+        table.append((row.model, texts))
+    room = [_width(head) - _GAP for head in heads]
     return [
         (
             f"{first:<{width}}"
@@ -113,18 +109,18 @@ def _head(title: str) -> list[str]:
     return [line.replace(_HARD, " ") for line in lines]
 
 
-def _width(column: Column) -> int:
+def _width(head: Sequence[str]) -> int:
     """Return how many columns of a terminal a column takes, with two spaces before it and a star behind."""
-    return _GAP + max(6, *map(len, _head(column.title)))
+    return _GAP + max(6, *map(len, head))
 
 
-def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
-    """Return columns in blocks that fit into a terminal."""
-    blocks: list[list[Column]] = [[]]
-    for column in columns:
-        if blocks[-1] and sum(map(_width, (*blocks[-1], column))) > room:
+def _blocks(heads: Sequence[Sequence[str]], room: int) -> list[list[int]]:
+    """Return the places of columns in blocks that fit into a terminal."""
+    blocks: list[list[int]] = [[]]
+    for k in range(len(heads)):
+        if blocks[-1] and sum(_width(heads[place]) for place in (*blocks[-1], k)) > room:
             blocks.append([])
-        blocks[-1].append(column)
+        blocks[-1].append(k)
     return blocks
 
 

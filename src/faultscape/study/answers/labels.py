@@ -8,7 +8,7 @@ answers up to number ``until``. Readers get the current names of classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renamed_classes import RenamedClasses
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, TRAINING
+from faultscape.study.settings import ClassSettings, read_settings
 
 _TAKEN_BACK = ""  # the answer of a row that withdraws
 _NO_DISCARD = "(taken back)"  # the source of a row that withdraws a discard
@@ -54,10 +55,19 @@ class Discard:
 
 
 class Answers:
-    """The yes/no answers and the discards of one study."""
+    """The yes/no answers and the discards of one study. ``classes`` returns its classes, by default as
+    study.toml names them whenever answers are read.
+    """
 
-    def __init__(self, root: Path, database: Database | None = None) -> None:
-        self._root, self._held = root, database or Database(root)
+    def __init__(
+        self,
+        root: Path,
+        database: Database | None = None,
+        classes: Callable[[], ClassSettings] | None = None,
+    ) -> None:
+        self._root = root
+        self._held = database or Database(root)
+        self._settings = classes or (lambda: read_settings(root).classes)
 
     @property
     def there(self) -> bool:
@@ -267,4 +277,4 @@ class Answers:
 
     @property
     def _class_names(self) -> RenamedClasses:
-        return RenamedClasses(self._root, self._held, "class")
+        return RenamedClasses(self._root, self._held, "class", self._settings)

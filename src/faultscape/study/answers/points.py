@@ -9,7 +9,7 @@ store the class names of their time; readers get the current names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renamed_classes import RenamedClasses
 from faultscape.study.answers.schema import LABELS, POINTS, TRAINING
+from faultscape.study.settings import ClassSettings, read_settings
 
 VOID = "void"
 CANNOT_TELL = "cannot tell"
@@ -94,15 +95,23 @@ def classes_seen(answer: str, names: Collection[str]) -> tuple[str, ...] | None:
 
 
 class PointAnswers:
-    """The answers to points of one study."""
+    """The answers to points of one study. ``classes`` returns its classes, by default as study.toml names
+    them whenever answers are read.
+    """
 
-    def __init__(self, root: Path, database: Database | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        database: Database | None = None,
+        classes: Callable[[], ClassSettings] | None = None,
+    ) -> None:
         self._root = root
         self._held = database or Database(root)
+        self._settings = classes or (lambda: read_settings(root).classes)
 
     @property
     def _classes(self) -> RenamedClasses:
-        return RenamedClasses(self._root, self._held, "class of a point")
+        return RenamedClasses(self._root, self._held, "class of a point", self._settings)
 
     def add(self, answer: PointAnswer, source: str) -> bool:
         """Add one answer; returns False if one with its key exists."""

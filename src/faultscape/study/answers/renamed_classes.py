@@ -13,16 +13,19 @@ from pathlib import Path
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import chains, latest_name
 from faultscape.study.answers.schema import RENAMED
-from faultscape.study.settings import read_settings
+from faultscape.study.settings import ClassSettings
 
 
 class RenamedClasses:
-    """How the classes in the answers of one table are called now."""
+    """How the classes in the answers of one table are called now; ``classes`` returns those of the study."""
 
-    def __init__(self, root: Path, held: Database, kind: str) -> None:
+    def __init__(
+        self, root: Path, held: Database, kind: str, classes: Callable[[], ClassSettings]
+    ) -> None:
         self._root = root
         self._held = held
         self._kind = kind
+        self._classes = classes
 
     @cached_property
     def _chains(self) -> Callable[[str, int], tuple[str, ...]]:
@@ -35,7 +38,7 @@ class RenamedClasses:
         """
         if not (self._root / "study.toml").exists():
             return {}
-        classes = read_settings(self._root).classes
+        classes = self._classes()
         return {first: name for name, first in classes.first_name_of.items()} | {
             name: name for name in classes.names
         }

@@ -8,7 +8,6 @@ comments on them stay, as do decided discards.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
@@ -18,11 +17,11 @@ from faultscape.study.answers.schema import TRAINING
 from faultscape.study.answers.tags import Tags
 
 
-def take_back_all(root: Path, annotator: str, source: str, database: Database | None = None) -> int:
+def take_back_all(database: Database, annotator: str, source: str) -> int:
     """Withdraw everything that an annotator said; returns how many answers counted."""
-    choices = Choices(root, database)
-    answers = Answers(root, database)
-    tags = Tags(root, database)
+    choices = Choices(database.root, database)
+    answers = Answers(database.root, database)
+    tags = Tags(database.root, database)
     chosen = [
         one
         for truth in (*choices.truths(), TRAINING)

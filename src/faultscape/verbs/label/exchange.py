@@ -192,12 +192,12 @@ def _refuse_pattern(options: LabelImportOptions) -> None:
         )
 
 
-def import_masks(root: Path, source: Path, truth: str, called: str) -> Imported:
+def import_masks(study: Study, source: Path, truth: str, called: str) -> Imported:
     """Import the masks of one person from a file or a folder as that person's truth, whatever annotator the
     file names. Messages show ``called`` instead of the path ``source``; errors as for `import_labels`.
 
     The person who draws learns nothing about models; problems with single labels are listed in failures.csv,
     which the page shows.
     """
-    options = LabelImportOptions(study=str(root), source=str(source), truth=truth)
-    return replace(masks.import_(Study(root), options, None, masks.OnePerson(called)), first="", copies=())
+    options = LabelImportOptions(study=str(study.root), source=str(source), truth=truth)
+    return replace(masks.import_(study, options, None, masks.OnePerson(called)), first="", copies=())

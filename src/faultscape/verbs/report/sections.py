@@ -23,11 +23,12 @@ from faultscape.reading.evidence import true_classes
 from faultscape.reading.maps import ShardMaps
 from faultscape.reading.study import Study
 from faultscape.reporting.competition import model_sections
-from faultscape.reporting.competition.model_sections import LEAST, Box, CardNumber, ModelSections, Shot, Tally
+from faultscape.reporting.competition.model_sections import LEAST, Box, ModelSections, Shot, Tally
 from faultscape.reporting.competition.page import CALLED, Facts
 from faultscape.reporting.pictures import Room, fit, map_uri, photo_uri
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.tables import views_of
+from faultscape.reporting.view import Mark
 from faultscape.selection.definitions import draws_evenly
 from faultscape.study.tables.corpus import Image, shards
 from faultscape.ties import tie_ranks, tie_seed
@@ -119,21 +120,17 @@ def _with_card(study: Study, made: ModelSections) -> ModelSections:
     return replace(made, models=models, stale_card=not RELIABILITY.is_done(study))
 
 
-def card_rows(card: Card) -> dict[str, list[CardNumber]]:
-    """Return {model: the numbers of its row} of a card; {} for one written by a different version."""
-    out: dict[str, list[CardNumber]] = {}
+def card_rows(card: Card) -> dict[str, list[tuple[str, Mark]]]:
+    """Return {model: the titled numbers of its row} of a card; {} for one written by a different version."""
+    out: dict[str, list[tuple[str, Mark]]] = {}
     try:
         view = next((view for view in views_of(card) if view.name == "models"), None)
         for row in view.rows if view else ():
-            for column in view.columns if view else ():
-                cell = column.cell(*row)
-                if cell is not None and (value := cell.get("value")) is not None:
-                    share = column.share(*row)
-                    part = f" ({share[0]} of {share[1]} sets)" if share else ""
-                    number = CardNumber(
-                        f"{column.title}{part}", float(value), cell.get("low"), cell.get("high")
-                    )
-                    out.setdefault(row[0], []).append(number)
+            for column, m in zip(view.columns if view else (), row.marks, strict=True):
+                if m.value is not None:
+                    part = f" ({m.share[0]} of {m.share[1]} sets)" if m.share else ""
+                    found = Mark(float(m.value), m.low, m.high)
+                    out.setdefault(row.model, []).append((f"{column.title}{part}", found))
     except (KeyError, TypeError, ValueError, AttributeError):
         return {}
     return out

@@ -6,7 +6,6 @@ outcomes. Stale standings are shown with a warning.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Sequence
@@ -115,7 +114,7 @@ def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[floa
     selection = options.selection
     slots = study.selection(selection).now
     of_standings = graph.node(study, STANDINGS, selection)
-    standings = _standings(root, selection)
+    standings = _standings(study, selection)
     remarks = []
     if standings is not None and of_standings.state == "stale":
         again = " Run `faultscape rank` again." if of_standings.line else ""
@@ -127,7 +126,7 @@ def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[floa
     selectors = {}
     stale = dict[str, str]()
     for name in selections.names(root):
-        table = standings if name == selection else _standings(root, name)
+        table = standings if name == selection else _standings(study, name)
         if table is not None:
             others[name] = table
             selectors[name] = str(study.selection(name).slots.definition.get("selector", ""))
@@ -170,7 +169,6 @@ def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[floa
         slots=slots,
         classes=study.classes,
         pool=len(read_pool(study.corpus).ids),
-        state=of_standings.state,
         standings=standings,
         truth=truth,
         labelled=[images[k] for k in inside],
@@ -242,15 +240,17 @@ def _agreement(study: Study) -> Agreement | None:
         return None
 
 
-def _standings(root: Path, selection: str) -> Standings | None:
+def _standings(study: Study, selection: str) -> Standings | None:
     """Return the standings of a selection, or None; StudyError if they are damaged."""
-    path = selections.path(root, selection, "json", stem="standings")
+    path = selections.path(study.root, selection, "json", stem="standings")
     if not path.exists():
         return None
     of = "" if selection == selections.MAIN else f" --selection {selection}"
     try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if (document := study.document(path)) is None:
+            raise ValueError("not a JSON object")  # noqa: TRY301 - as any other damage
+        return from_json(document)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise StudyError(
-            f"{path} is damaged ({error}); write it again with `faultscape rank {root}{of}`"
+            f"{path} is damaged ({error}); write it again with `faultscape rank {study.root}{of}`"
         ) from None

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
@@ -22,9 +21,7 @@ from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators
-from faultscape.study.answers.choices import Choice, Choices
-from faultscape.study.answers.database import Database
-from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, TRAINING
 from faultscape.study.answers.secret import Secret
 from faultscape.study.part_folders import MANIFEST
@@ -45,10 +42,9 @@ _LATE = 200  # rows
 
 @dataclass
 class Asked:
-    """What is asked now: items by id, and what they are made from."""
+    """What is asked now: items by id, and the study that they are made from, as it was then."""
 
-    settings: Settings
-    images: dict[str, Image]
+    study: Study
     items: dict[str, Item]
     shown: Mapping[tuple[str, str], str]
     measured: MeasuredTags
@@ -58,8 +54,17 @@ class Asked:
     numbered: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
-    discarded: Mapping[str, str] = field(default_factory=dict)
     stamp: object = None
+
+    @property
+    def settings(self) -> Settings:
+        """What study.toml held."""
+        return self.study.settings
+
+    @property
+    def images(self) -> dict[str, Image]:
+        """{id: its row} of all images."""
+        return self.study.image_rows
 
 
 @dataclass(frozen=True)
@@ -78,13 +83,13 @@ class Given:
 
 
 class Asker:
-    """Reads what a campaign asks, repeatedly; unchanged maps are not read twice. Only code that knows the
-    ``secret`` can compute the ids of items on pages.
+    """Reads what a campaign asks, repeatedly; unchanged files and maps are not read twice. Only code that
+    knows the ``secret`` can compute the ids of items on pages.
     """
 
-    def __init__(self, root: Path, options: LabelServeOptions, database: Database, secret: Secret) -> None:
+    def __init__(self, study: Study, options: LabelServeOptions, secret: Secret) -> None:
         self._secret = secret
-        self._study = Study(root, options.study, database=database)
+        self._study = study
         self._options = options
         self._digests = Digests()
 
@@ -92,10 +97,11 @@ class Asker:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
         StudyError if no image is left.
         """
-        study = self._study.reread()
+        # not `reread`, since pages may still be made from what was asked before
+        study = self._study = self._study.now()
         options = self._options
         settings = study.settings
-        stamp = stamp_of(study.root, options, settings)
+        stamp = stamp_of(study, options)
         slots = study.selection(options.selection).now
         images = study.image_rows
         classifies = study.classifies
@@ -132,15 +138,13 @@ class Asker:
             if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()
         ]
         asked = Asked(
-            settings,
-            images,
+            study,
             {one.id: one for one in (_named(item, shown) for item in there)},
             shown,
-            MeasuredTags(study.root, settings, images),
+            MeasuredTags(images),
             {one.item.id: one for one in training},
             numbered=list(images),
             chosen=slots.images,
-            discarded=study.discarded,
             stamp=stamp,
         )
         asked.meant = {self._secret.id_of(id_): id_ for id_ in (*asked.items, *asked.training)}
@@ -173,11 +177,12 @@ def choice_id(image: str, first: str, second: str, first_shown: str, second_show
     return item_id(item_id(image, first, second), first_shown, second_shown)
 
 
-def stamp_of(root: Path, options: LabelServeOptions, settings: Settings) -> tuple[object, ...]:
+def stamp_of(study: Study, options: LabelServeOptions) -> tuple[object, ...]:
     """Return a stamp that changes with the study's files that decide what is asked."""
+    root = study.root
     folders = [
         label_maps.truth(root, options.truth),
-        *(label_maps.predictions(root, name) for name in settings.models),
+        *(label_maps.predictions(root, name) for name in study.models),
     ]
     files = [root / "study.toml", root / "corpus.parquet", selections.path(root, options.selection)]
     files += [folder / MANIFEST for folder in folders]
@@ -195,49 +200,47 @@ class History:
     calls.
     """
 
-    def __init__(self, root: Path, database: Database, of: str, truth: str, *, choices: bool) -> None:
-        self._database = database
+    def __init__(self, of: str, truth: str, *, choices: bool) -> None:
         self._of = of
         self._truths = (truth, TRAINING)
         self._choices = choices
-        self._people = Annotators(root, database)
-        self._said = Choices(root, database)
-        self._answers = Answers(root, database)
         self._seen: dict[str, int] = {}
 
     def bring(
         self,
+        study: Study,
         assignment: Assignment,
         pairs: PairOrder,
         id_of: Callable[[Choice], str],
         items_of: Callable[[str], Iterable[str]],
     ) -> None:
-        """Read what is new since the last call; ``id_of`` gives the item of a choice, and ``items_of`` the
-        items that ask about an image.
+        """Read what is new in the answers of the study as it is now since the last call; ``id_of`` gives the
+        item of a choice, and ``items_of`` the items that ask about an image.
         """
+        people = Annotators(study.root, study.database)
         tables = (HANDED, CHOICES if self._choices else ANSWERS, DISCARDS)
-        last = {name: self._database.last_number(name) for name in tables}
+        last = {name: study.database.last_number(name) for name in tables}
         after = {name: self._seen.get(name, 0) - _LATE for name in tables}
         new = [name for name in tables if last[name] != self._seen.get(name, 0)]
-        for one in self._people.handed(after=after[HANDED]) if HANDED in new else ():
+        for one in people.handed(after=after[HANDED]) if HANDED in new else ():
             if one.task == self._of:
                 assignment.restore(
                     one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time
                 )
                 pairs.hold(one.annotator, one.item, one.repeat)
         for truth in self._truths:
-            for choice in self._said.rows(truth, after=after[CHOICES]) if CHOICES in new else ():
+            for choice in study.choices.rows(truth, after=after[CHOICES]) if CHOICES in new else ():
                 one = choice if choice.first <= choice.second else choice.turned
                 id_ = id_of(one)
                 assignment.note(one.annotator, id_, one.repeat, answered=one.chosen != "")
                 pairs.note(one.annotator, id_, one.repeat, worth(one.chosen))
             for image, class_, annotator, said in (
-                self._answers.rows(truth, after=after[ANSWERS]) if ANSWERS in new else ()
+                study.answers.rows(truth, after=after[ANSWERS]) if ANSWERS in new else ()
             ):
                 words = (TRAINING, image, class_) if truth == TRAINING else (image, class_)
                 assignment.note(annotator, item_id(*words), 0, answered=said != "")
         if DISCARDS in new:
-            for image, votes in self._answers.discard_votes().items():
+            for image, votes in study.answers.discard_votes().items():
                 for annotator in votes:
                     for id_ in items_of(image):
                         assignment.drop(annotator, id_)

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
@@ -26,10 +25,8 @@ from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.reading.choices import worth
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators, Handed
-from faultscape.study.answers.choices import Choice, Choices
-from faultscape.study.answers.database import Database
+from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.instructions import instruct, instructions_of
-from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.least_times import mark_of
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
 from faultscape.study.answers.schema import CHOICES as CHOICES_TABLE
@@ -57,19 +54,18 @@ _LOOKED = 3.0  # seconds between two checks for other changes
 
 
 class Campaign:
-    """The campaign of one study, over an open database. StudyError if there is nothing to ask."""
+    """The campaign of one study, whose database is open. StudyError if there is nothing to ask."""
 
-    def __init__(self, root: Path, options: LabelServeOptions, database: Database) -> None:
-        self.root = root
+    def __init__(self, study: Study, options: LabelServeOptions) -> None:
+        self.root = study.root
         self.options = options
-        self.database = database
+        self.database = study.database
         self._lock = threading.RLock()
         self._reading = threading.RLock()
-        self._people = Annotators(root, database)
-        self._choices = Choices(root, database)
-        self._answers = Answers(root, database)
-        self.secret = secret_of(database)
-        self._asker = Asker(root, options, database, self.secret)
+        self._people = Annotators(study.root, study.database)
+        self._choices = study.choices
+        self.secret = secret_of(study.database)
+        self._asker = Asker(study, options, self.secret)
         self._asked = self._asker.read()
         self._looked = time.monotonic()
         self._trouble = ""
@@ -88,8 +84,11 @@ class Campaign:
         self._begin()
 
     def study(self) -> Study:
-        """Return the study as it is now, with the answers of the open database."""
-        return Study(self.root, self.options.study, database=self.database)
+        """Return the study as it is now, with the answers of the open database: for one request, which hands
+        it on, so that each file is opened at most once and a page shows one moment. What others wrote since
+        the campaign read the study is read again.
+        """
+        return self._asked.study.now()
 
     @property
     def nothing(self) -> str:
@@ -167,11 +166,11 @@ class Campaign:
         """Return {kind of failure: its key}: the study's own list, or the default one."""
         return {kind.name: kind.key for kind in kinds_of(self._asked.settings.tags)}
 
-    def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
+    def proposals(self, study: Study, image: Image, model: str = "") -> list[tuple[str, str]]:
         """Return (kind of failure, why) for the kinds that can be measured on an image and a model's map of
         it.
         """
-        return self._asked.measured.of(image, model, self.classes_of(image))
+        return self._asked.measured.of(study, image, model, self.classes_of(image))
 
     def classes_of(self, image: Image) -> list[str]:
         """Return the classes for which an image was chosen."""
@@ -343,7 +342,7 @@ class Campaign:
             "key": f"{pseudonym}:{key}",
         }
         self.database.add_once(DISCARDS, row)
-        votes = self._answers.discard_votes().get(item.image, {})
+        votes = self.study().answers.discard_votes().get(item.image, {})
         with self._lock:
             mine = self._items_of(item.image)
             seen = votes.keys() | self._assignment.who_answered(mine)
@@ -364,20 +363,18 @@ class Campaign:
             len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")})
             > answers.DIFFICULT
         ):
-            why = answers.difficult(row for row in self._answers.answers(truth) if row[0] == image).get(
-                image, ""
-            )
-            if why:
+            rows = self.study().answers.answers(truth)
+            if why := answers.difficult(row for row in rows if row[0] == image).get(image, ""):
                 self._throw_out(image, why)
 
     def _throw_out(self, image: str, why: str) -> None:
         """Discard an image, and use a spare instead."""
-        if self._answers.discard([(image, why)], "label serve"):
+        if self.study().answers.discard([(image, why)], "label serve"):
             self.read_again()
 
     def take_back_all(self, pseudonym: str) -> None:
         """Take back everything that a person answered."""
-        take_back_all(self.root, pseudonym, "label serve", self.database)
+        take_back_all(self.database, pseudonym, "label serve")
         with self._lock:
             self._assignment.forget(pseudonym)
 
@@ -466,7 +463,7 @@ class Campaign:
             repeats=repeats,
             secret=secret,
         )
-        self._history = History(self.root, self.database, self._of, self.options.truth, choices=choices)
+        self._history = History(self._of, self.options.truth, choices=choices)
         self._ask()
         self._bring()
 
@@ -479,7 +476,7 @@ class Campaign:
 
     def _bring(self) -> None:
         """Count the rows that are new in the database."""
-        self._history.bring(self._assignment, self._pairs, self._choice_id, self._items_of)
+        self._history.bring(self.study(), self._assignment, self._pairs, self._choice_id, self._items_of)
 
     def _look(self) -> None:
         """Check for other changes, unless that was just done: the study's files, discards, and rows that
@@ -490,8 +487,9 @@ class Campaign:
                 return
             self._looked = time.monotonic()
         try:
-            stamp = stamp_of(self.root, self.options, self._asked.settings)
-            if stamp != self._asked.stamp or self._answers.discarded() != self._asked.discarded:
+            before = self._asked
+            stamp = stamp_of(before.study, self.options)
+            if stamp != before.stamp or self.study().answers.discarded() != before.study.discarded:
                 self.read_again()
             with self._lock:
                 self._bring()

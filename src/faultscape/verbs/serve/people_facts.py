@@ -24,9 +24,9 @@ from faultscape.labelling.people.careless import (
 )
 from faultscape.labelling.people.choices import consistency
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER, Annotator
-from faultscape.study.answers.choices import Choice, Choices
-from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.schema import ANSWERS, TRAINING
 from faultscape.verbs.serve.asked_items import CHOICES, item_id
 from faultscape.verbs.serve.campaign import Campaign
@@ -54,12 +54,11 @@ class PersonRow:
     care: str
 
 
-def who_answered(campaign: Campaign) -> set[str]:
+def who_answered(study: Study, truth: str) -> set[str]:
     """Return the pseudonyms of all who answered, including people who were removed."""
-    truth = campaign.options.truth
-    if campaign.task == CHOICES:
-        return {one.annotator for one in Choices(campaign.root, campaign.database).choices(truth)}
-    return {row[2] for row in Answers(campaign.root, campaign.database).answers(truth)}
+    if study.classifies:
+        return {row[2] for row in study.answers.answers(truth)}
+    return {one.annotator for one in study.choices.choices(truth)}
 
 
 def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
@@ -90,16 +89,17 @@ class _Told:
     """The answers so far, person by person."""
 
     def __init__(self, campaign: Campaign) -> None:
-        self._campaign, self._choices = campaign, list[Choice]()
+        self._campaign = campaign
+        self._choices = list[Choice]()
+        study = campaign.study()
+        truth = campaign.options.truth
         if campaign.task == CHOICES:
-            held = Choices(campaign.root, campaign.database)
-            self._choices, training = held.choices(campaign.options.truth), held.choices(TRAINING)
-            self._said, self._training = (
-                [_said_of(campaign, one) for one in rows] for rows in (self._choices, training)
-            )
+            self._choices = study.choices.choices(truth)
+            self._said = [_said_of(campaign, one) for one in self._choices]
+            self._training = [_said_of(campaign, one) for one in study.choices.choices(TRAINING)]
         else:
-            self._said = _timed_answers(campaign, campaign.options.truth)
-            self._training = _timed_answers(campaign, TRAINING)
+            self._said = _timed_answers(study, campaign, truth)
+            self._training = _timed_answers(study, campaign, TRAINING)
         self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
         self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
         self._care = _care(self._said, sided=campaign.task == CHOICES)
@@ -191,10 +191,10 @@ def _said_of(campaign: Campaign, choice: Choice) -> _Said:
     return _Said(one.annotator, item, min(_CODES[one.chosen], 2), one.seconds, one.repeat == 0, right, left)
 
 
-def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
+def _timed_answers(study: Study, campaign: Campaign, truth: str) -> list[_Said]:
     """Return the yes/no answers of a truth, the latest of each person and question."""
-    counts = {row[:3]: row for row in Answers(campaign.root, campaign.database).answers(truth)}
-    stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
+    counts = {row[:3]: row for row in study.answers.answers(truth)}
+    stored = study.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
     seconds = {tuple(key): took for *key, took in stored}  # none for a class renamed since
     return [
         _Said(

@@ -10,21 +10,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from fastapi import Request
 from fastapi.responses import Response
 
-from faultscape.classes.class_lists import narrow, table
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabelMapError, StudyError
-from faultscape.maps import runs
 from faultscape.maps.resize import nearest
+from faultscape.nouns import Classes
+from faultscape.reading.maps import StoredLabels
+from faultscape.reading.study import Study
 from faultscape.reporting.pictures import fit
-from faultscape.study.parts import Part, read_manifest
-from faultscape.study.settings import Settings
-from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web import overlays
 from faultscape.web.app import NotFoundError, send_picture
@@ -44,51 +41,54 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
         raise _unseen("photo", image, error) from None
 
 
-def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: str | None) -> np.ndarray:
-    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names the model whose labels
-    it has, None a truth. NotFoundError if there is none, or its file is outside the study.
+def draw_map(
+    study: Study, image: Image, way: str, *, model: str = "", truth: str = "", marked: Collection[str] = ()
+) -> tuple[bytes, str]:
+    """Return the map of an image by a model or of a truth as `overlay` draws it; NotFoundError if there is
+    none, or its file is outside the study.
     """
     try:
-        part = read_manifest(folder).get(part_name(image.shard))
-        _refuse_elsewhere(root, folder, image, part)
-        code = None if part is None else label_maps.read_map(folder, image.shard, part, image.id)
-        if code is None:
-            raise NotFoundError("this map no longer exists")
-        labels = settings.models[model].labels if model is not None and model in settings.models else None
-        return runs.decode(code, narrow(table(settings.class_list, labels)))
+        stored = _stored(study, model, truth)
+        _refuse_elsewhere(stored, image)
+        found = None if study.classifies else stored.of(image)
     except (OSError, StudyError, LabelMapError) as error:
         raise _unseen("map", image, error) from None
+    if found is None:
+        raise NotFoundError("this map no longer exists")
+    return overlay(found, study.classes, image, way, marked)
 
 
 def send_map(
     request: Request,
     pictures: Pictures,
-    root: Path,
-    settings: Settings,
-    folder: Path,
+    study: Study,
     image: Image,
     way: str,
-    model: str | None,
+    *,
+    model: str = "",
+    truth: str = "",
 ) -> Response:
-    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines; a
-    browser caches it until the map changes.
+    """Return the map of an image by a model or of a truth, filled or as outlines; a browser caches it until
+    the map changes.
     """
-    part = read_manifest(folder).get(part_name(image.shard))
-    key = f"map\n{folder.relative_to(root)}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
-
-    def painted() -> tuple[bytes, str]:
-        return overlay(read_map(root, settings, folder, image, model), settings, image, way)
-
-    return send_picture(request, pictures, key, painted)
+    folder = _stored(study, model, truth).folder
+    part = study.manifest(folder).get(part_name(image.shard))
+    key = f"map\n{folder.relative_to(study.root)}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
+    return send_picture(request, pictures, key, lambda: draw_map(study, image, way, model=model, truth=truth))
 
 
-def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None) -> None:
+def _stored(study: Study, model: str, truth: str) -> StoredLabels:
+    return study.maps(model) if model else StoredLabels.of_truth(study, truth)
+
+
+def _refuse_elsewhere(stored: StoredLabels, image: Image) -> None:
     """StudyError for a part that is, or is inside, a link that leads out of the study: files outside the
     study are not shown.
     """
-    inside = root.resolve()
+    inside = stored.study.root.resolve()
+    part = stored.study.manifest(stored.folder).get(part_name(image.shard))
     names = ("manifest.json", *([f"{part_name(image.shard)}-{part.sha256[:16]}.parquet"] if part else []))
-    for path in (folder / name for name in names):
+    for path in (stored.folder / name for name in names):
         if not path.resolve().is_relative_to(inside):
             raise StudyError(f"{path}: is a link out of the study, so it is not shown")
 
@@ -103,23 +103,23 @@ def _unseen(what: str, image: Image, error: Exception) -> NotFoundError:
 
 def overlay(
     label_map: np.ndarray,
-    settings: Settings,
+    classes: Classes,
     image: Image,
     way: str,
-    classes: Collection[str] = (),
-    longest: int = LONGEST,
+    marked: Collection[str] = (),
 ) -> tuple[bytes, str]:
     """Return a map of an image as a transparent image (bytes, media type): filled, as outlines, or only the
-    edges of ``classes``, which is a single pixel where they have none.
+    edges of the classes that are ``marked``, which is a single pixel where they have none.
     """
-    known = settings.class_list
-    shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), longest))
+    shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), LONGEST))
     if way == "mark":
         wanted = np.isin(
-            np.arange(len(known) + 1), [known.names.index(name) for name in classes if name in known.names]
+            np.arange(len(classes) + 1),
+            [classes.names.index(name) for name in marked if name in classes.names],
         )
-        edges = overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)
+        edges = overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(classes))]), MARK)
         if not edges.codes.any():  # none of the classes, or nothing else: a single pixel tells the page so
             edges = replace(edges, codes=edges.codes[:1, :1])
         return overlays.png(edges), "image/png"
-    return overlays.png((overlays.outline if way == "outline" else overlays.fill)(shown, known)), "image/png"
+    drawn = (overlays.outline if way == "outline" else overlays.fill)(shown, classes)
+    return overlays.png(drawn), "image/png"

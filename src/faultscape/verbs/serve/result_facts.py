@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
@@ -27,17 +27,17 @@ from faultscape.nouns import Slots
 from faultscape.reading.choices import EVERYBODY, WORTH, Voices, counting, shares
 from faultscape.reading.label_counts import questions
 from faultscape.reading.study import Study
-from faultscape.reporting.competition.standing_tables import RankTable, rank_tables
+from faultscape.reporting.competition.standing_tables import RankTable, rank_tables, recommended
 from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.standings import FEW, Standings
+from faultscape.standings import FEW
 from faultscape.study.answers.choices import Choice
+from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.people_facts import ANSWER_CODES, NONE
 
 _SURE = (1 + LEVEL) / 2  # of an order: a 95 % interval leaves 2.5 % on either side
-StandingsNow = Callable[[Voices], Standings]
 
 
 @dataclass(frozen=True)
@@ -84,24 +84,25 @@ class ResultFacts:
 
 
 def results(
+    study: Study,
     campaign: Campaign,
-    standings: StandingsNow,
     voices: Voices = EVERYBODY,
     names: Mapping[str, str] | None = None,
 ) -> ResultFacts:
-    """Return the results so far, by the answers of ``voices``: verdict, standings, forecasts, agreement, and
-    the items on which people differ; ``names`` are {pseudonym: name}.
+    """Return the results of the study so far, by the answers of ``voices``: verdict, standings, forecasts,
+    agreement, and the items on which people differ; ``names`` are {pseudonym: name}.
     """
-    study = campaign.study()
     options = campaign.options
     found = None
     why = ""
     known = names or {}
     try:
-        found = standings(voices)
+        found = standings_now(study, options.selection, options.truth, voices)
     except FaultscapeError as error:
         why = str(error)
-    rankings = rank_tables(found) if found else []
+    best = recommended(found) if found else ""
+    usable = [table for table in rank_tables(found) if not table.unusable] if found else []
+    rankings = sorted(usable, key=lambda table: table.name != best)
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
 
     def said_of(images: int) -> Verdict:

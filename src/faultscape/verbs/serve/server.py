@@ -16,20 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 
-from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study, opened
-from faultscape.standings import Standings
-from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
+from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.database import Database, bind
 from faultscape.study.settings import write_settings
 from faultscape.study.tables import selections
-from faultscape.verbs.label.exchange import import_masks
-from faultscape.verbs.rank.live import standings_now
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate, server_key
 from faultscape.verbs.serve.options import Served, origin_of
 from faultscape.verbs.serve.pages import checks, masks, people, results, tags, work
-from faultscape.verbs.serve.result_facts import StandingsNow
+from faultscape.verbs.serve.pages.site import Site
 from faultscape.web import server
 from faultscape.web.app import make_app
 from faultscape.web.photos import Pictures
@@ -54,11 +50,11 @@ def serve_labels(options: LabelServeOptions) -> Served:
             answers = bind(root, options.database)
             write_settings(root, study.settings.model_copy(update={"answers": answers}))
     with (
-        closing(Database(root, stay_open=True)) as database,
+        closing(Database(root, stay_open=True, settings=study.settings.answers)) as database,
         server.bind(options.host, options.port) as listener,
     ):
         database.create_tables()
-        campaign = Campaign(root, options, database)
+        campaign = Campaign(Study(root, options.study, database=database), options)
         address = server.address_of(listener) if options.address is None else f"{options.address}/"
         open_ = server.is_private(listener) and not options.invites and options.address is None
         gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=options.address)
@@ -80,52 +76,19 @@ def serve_labels(options: LabelServeOptions) -> Served:
             if not open_:
                 print(_way_in(options.study, gate.people, address), flush=True)
 
-        def standings(voices: Voices) -> Standings:
-            return standings_now(Study(root), options.selection, options.truth, voices)
-
-        server.serve(app_of(campaign, gate, standings, names, import_masks), listener, begun)
+        server.serve(app_of(campaign, gate, names), listener, begun)
     return Served(options.study, address)
 
 
-def app_of(
-    campaign: Campaign,
-    gate: Gate,
-    standings: StandingsNow,
-    names: Sequence[str] = (),
-    take: masks.TakeMasks | None = None,
-) -> Any:
+def app_of(campaign: Campaign, gate: Gate, names: Sequence[str] = ()) -> Any:
     """Return the ASGI app of a campaign."""
-    return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
+    return make_app(routers_of(campaign, gate), names=names, methods=METHODS)
 
 
-def routers_of(
-    campaign: Campaign, gate: Gate, standings: StandingsNow, take: masks.TakeMasks | None = None
-) -> list[APIRouter]:
-    """Return all routes of a campaign; those for sending masks only if a function imports them."""
-    pictures = Pictures(secret=campaign.secret.word)
-    with_masks = take is not None and not campaign.settings.classifies
-
-    def shown(who: Annotator) -> list[tuple[str, Any]]:
-        return [one for one in links(who) if one[0] != "/masks" or with_masks]
-
-    return [
-        people.router(campaign, gate, shown),
-        work.router(campaign, gate, pictures, shown),
-        checks.router(campaign, gate, pictures, shown),
-        tags.router(campaign, gate, pictures, shown),
-        results.router(campaign, gate, shown, standings),
-        *([masks.router(campaign, gate, shown, take)] if take else []),
-    ]
-
-
-def links(who: Annotator) -> list[tuple[str, Any]]:
-    """Return (address, title) of the pages that a person may see."""
-    own = [("/work", "Answer"), ("/checks", "Check masks"), ("/masks", "Send masks")]
-    return (
-        [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")]
-        if who.role == ORGANISER
-        else own
-    )
+def routers_of(campaign: Campaign, gate: Gate) -> list[APIRouter]:
+    """Return all routes of a campaign."""
+    site = Site(campaign, gate, Pictures(secret=campaign.secret.word))
+    return [of.router(site) for of in (people, work, checks, tags, results, masks)]
 
 
 def _way_in(study: str, held: Annotators, address: str) -> str:

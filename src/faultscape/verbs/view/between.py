@@ -128,11 +128,10 @@ def between(study: Study, columns: Columns) -> MapCounts | Answers:
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 
-def read_counts(into: MapCounts, columns: Columns) -> Iterator[int]:
+def read_counts(study: Study, into: MapCounts, columns: Columns) -> Iterator[int]:
     """Read the counts shard by shard, and yield how many images are read; a shard with missing or stale
     counts has none.
     """
-    study = Study(columns.root)
     for where, images in columns.each_shard():
         try:
             found = read_block(study, images, into.models) if into.models else None

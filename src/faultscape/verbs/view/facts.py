@@ -22,8 +22,7 @@ from faultscape.maps import class_answers
 from faultscape.maps.resize import nearest
 from faultscape.metrics.pixel import miou
 from faultscape.nouns import Predictions
-from faultscape.study.answers.choices import Choices, question_of
-from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.choices import question_of
 from faultscape.study.answers.schema import TRAINING
 from faultscape.study.tables import label_maps
 from faultscape.verbs.view.between import CONCORDANCE
@@ -122,7 +121,7 @@ def agreements(study: Opened, place: int) -> list[list[float | None]]:
 
 def choices_on(study: Opened, place: int) -> int:
     """Return how many choices between two models' maps count on an image, of any truth, without training."""
-    rows = Choices(study.root).rows(image=study.columns.id_at(place))
+    rows = study.now.choices.rows(image=study.columns.id_at(place))
     last = {(one.truth, question_of(one)): one for one in rows if one.truth != TRAINING}
     return sum(one.chosen != "" for one in last.values())
 
@@ -171,7 +170,7 @@ def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
     if truth:
         verdicts = {
             key: verdict
-            for key, verdict in majority(Answers(study.root).answers(truth)).items()
+            for key, verdict in majority(study.now.answers.answers(truth)).items()
             if key[0] == id_
         }
         right = right_or_wrong(said, [_label_set(study, truth, place)], verdicts)

@@ -17,7 +17,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.reporting.pictures import fit
-from faultscape.study.parts import Part, read_manifest
+from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.verbs.view.filters import PAIR, ImageQuery
@@ -59,8 +59,9 @@ def truth_for(query: ImageQuery, study: Opened, place: int) -> str:
 
 def part_of(study: Opened, layer: Layer, place: int) -> tuple[Path, Part | None]:
     """Return the folder of a layer's maps and the part with an image's map, or None."""
-    folder = (label_maps.predictions if layer.kind == MODEL else label_maps.truth)(study.root, layer.name)
-    return folder, read_manifest(folder).get(part_name(int(study.columns.shards[place])))
+    of_kind = label_maps.predictions if layer.kind == MODEL else label_maps.truth
+    folder = of_kind(study.now.root, layer.name)
+    return folder, study.now.manifest(folder).get(part_name(int(study.columns.shards[place])))
 
 
 def read_map(study: Opened, layer: Layer, place: int) -> np.ndarray | None:

@@ -12,8 +12,7 @@ import collections
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,9 +20,8 @@ from faultscape.errors import OptionError, StudyChangedError, StudyError
 from faultscape.nouns import Classes, Definition
 from faultscape.reading import evidence
 from faultscape.reading.study import Study
-from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TAGS
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.settings import Settings
 from faultscape.verbs.view.between import CONCORDANCE, Answers, MapCounts, between, read_counts
 from faultscape.verbs.view.columns import Columns, read_all
 
@@ -39,9 +37,9 @@ _MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/m
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A study as it was read."""
+    """A study as it was read, and for one request as it is ``now``: its maps, and answers to it."""
 
-    root: Path
+    now: Study
     settings: Settings
     classes: Classes
     columns: Columns
@@ -64,14 +62,13 @@ class Opened:
         classifiers 1 if right and 0 if wrong); NaN without a label. OptionError if there are no labels, or
         they are not counted yet.
         """
-        study = Study(self.root)
-        truth = truth or study.find_truth() or next(iter(self.truths), "")
+        truth = truth or self.now.find_truth() or next(iter(self.truths), "")
         if not truth:
             raise OptionError("scores need labels: import some with `faultscape label import`")
         if truth not in self._scores:
             found = np.full((len(self.models), len(self.columns)), np.nan, np.float32)
             try:
-                images, values = evidence.scores(study, self.models, truth, _DEFINITION)
+                images, values = evidence.scores(self.now, self.models, truth, _DEFINITION)
             except StudyError:
                 raise OptionError(
                     f"the models are not compared with the labels of {truth} yet; run `faultscape rank`"
@@ -82,28 +79,34 @@ class Opened:
 
 
 class Library:
-    """The study at ``root``, read on construction; StudyError if it cannot be read."""
+    """A study, read on construction; StudyError if it cannot be read."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, study: Study) -> None:
         self._lock = threading.Lock()
         self._reader: threading.Thread | None = None
         self._looked = time.monotonic()
         self._other = False
-        self.now = self._open()
+        self._held = self._open(study)
+
+    @property
+    def now(self) -> Opened:
+        """The study as it was read. Once for each request: each file that its page needs besides is opened at
+        most once, and read again if it changed.
+        """
+        return replace(self._held, now=self._held.now.now())
 
     def changed(self) -> bool:
         """Whether the study was written to since it was read."""
         if time.monotonic() - self._looked > _SECONDS:
             self._looked = time.monotonic()
-            self._other = stamp_of(self._root) != self.now.stamp
+            self._other = stamp_of(self._held.now.now()) != self._held.stamp
         return self._other
 
     def read_again(self) -> None:
         """Read the study again if it changed; if that fails, StudyError, and everything stays as it was."""
         with self._lock:
-            if stamp_of(self._root) != self.now.stamp:
-                self.now = self._open()
+            if stamp_of(study := self._held.now.now()) != self._held.stamp:
+                self._held = self._open(study)
             self._other = False
 
     def wait(self) -> None:
@@ -111,46 +114,44 @@ class Library:
         if self._reader is not None:
             self._reader.join()
 
-    def _open(self) -> Opened:
+    def _open(self, study: Study) -> Opened:
         for _ in range(_TRIES - 1):
             with suppress(StudyChangedError):  # another process may be writing to it
-                return self._opened()
-        return self._opened()
+                return self._opened(study.now())
+        return self._opened(study.now())
 
-    def _opened(self) -> Opened:
-        stamp = stamp_of(self._root)
-        study = Study(self._root)
+    def _opened(self, study: Study) -> Opened:
+        stamp = stamp_of(study)
         columns = read_all(study)
         said = between(study, columns)
         if isinstance(said, MapCounts):
-            counts = read_counts(said, columns)
+            counts = read_counts(study.now(), said, columns)
             next(counts, None)  # load the first shard now, so that the first page does not wait for it
             self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()
-        return Opened(self._root, study.settings, study.classes, columns, said, stamp)
+        return Opened(study.now(), study.settings, study.classes, columns, said, stamp)
 
 
-def stamp_of(root: Path) -> Stamp:
+def stamp_of(study: Study) -> Stamp:
     """Return the names, sizes and times of the files that pages are made from, and for a server's database
     how many rows its tables have.
     """
     found = []
     for pattern in (*_FILES, *_MANIFESTS):
-        for path in root.glob(pattern):
+        for path in study.root.glob(pattern):
             with suppress(OSError):  # gone by now
                 about = path.stat()
                 if about.st_size or path.name != _AHEAD:
                     # a reader briefly leaves an empty log
                     found.append((str(path), about.st_size, about.st_mtime_ns))
-    return tuple(sorted([*found, *_rows_on_a_server(root)]))
+    return tuple(sorted([*found, *_rows_on_a_server(study)]))
 
 
-def _rows_on_a_server(root: Path) -> Stamp:
+def _rows_on_a_server(study: Study) -> Stamp:
     """Return the tables in a server's database that pages show, and the numbers of their last rows; empty if
     answers are in the study, or the server cannot be reached.
     """
     with suppress(StudyError):
-        if read_settings(root).answers.url:
-            database = Database(root)
-            return tuple((name, database.last_number(name), 0) for name in (ANSWERS, DISCARDS, TAGS))
+        if study.settings.answers.url:
+            return tuple((name, study.database.last_number(name), 0) for name in (ANSWERS, DISCARDS, TAGS))
     return ()

@@ -211,7 +211,7 @@ class Shared:
 
 def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, object]:
     """Return the variables that every template gets."""
-    name = study.root.resolve().name
+    name = study.now.root.resolve().name
     said = study.said
     about = Shared(
         name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from faultscape.study.folder import existing
+from faultscape.reading.study import opened
 from faultscape.verbs.view.library import Library
 from faultscape.verbs.view.pages import router
 from faultscape.verbs.view.result import Viewed
@@ -23,8 +23,7 @@ def view_study(options: ViewOptions) -> Viewed:
     read, OptionError if the address is not available.
     """
     study = options.study
-    root = existing(study)
-    library = Library(root)
+    library = Library(opened(study))
     with server.bind(options.host, options.port) as listener:
         address = server.address_of(listener)
 

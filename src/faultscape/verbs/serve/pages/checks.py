@@ -14,7 +14,6 @@ import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -23,19 +22,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import OptionError
 from faultscape.reading.second_round import is_by
+from faultscape.reading.study import Study
 from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
-from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate, RefusedError
+from faultscape.verbs.serve.gate import RefusedError
 from faultscape.verbs.serve.pages import work
+from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
-from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.app import NotFoundError, send_picture
 from faultscape.web.bodies import form_body
-from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
 _LONGEST_COMMENT = 1000
@@ -54,6 +53,97 @@ class MaskRow:
 
 
 @dataclass(frozen=True)
+class Reviewer:
+    """One person who looks at masks, while one request is answered."""
+
+    campaign: Campaign
+    study: Study
+    who: Annotator
+
+    @property
+    def checks(self) -> Checks:
+        """What was found in masks."""
+        return Checks(self.study.root, self.study.database)
+
+    @property
+    def truths(self) -> list[str]:
+        """The truths of masks that the person may see: all for an organiser, otherwise those of this
+        campaign's annotators.
+        """
+        ours = f"{self.campaign.options.truth}-"
+        return [
+            name
+            for name in self.study.label_folders
+            if self.who.role == ORGANISER or self.is_own(name) or name.startswith(ours)
+        ]
+
+    def truth(self, name: str) -> str:
+        """Return a truth of masks that the study has and the person may see; NotFoundError for any other."""
+        if name not in self.truths:
+            raise NotFoundError(f"there are no masks under {name[:40]!r}")
+        return name
+
+    def is_own(self, truth: str) -> bool:
+        """Return whether a truth holds the masks that the person drew."""
+        return is_by(truth, self.who.pseudonym) or is_by(truth, self.who.name)
+
+    def may_resolve(self, found: Check) -> bool:
+        """Return whether the person may resolve a finding: the finder, or an organiser who did not draw the
+        mask.
+        """
+        return found.annotator in {self.who.pseudonym, self.who.name} or (
+            self.who.role == ORGANISER and not self.is_own(found.truth)
+        )
+
+    def masks(self) -> list[tuple[str, str]]:
+        """Return (image, truth) of all masks of others that the person may see."""
+        out = []
+        for truth in self.truths:
+            if self.is_own(truth):
+                continue
+            folder = label_maps.truth(self.study.root, truth)
+            out += [
+                (id_, truth)
+                for name, part in sorted(self.study.manifest(folder).items())
+                for id_ in label_maps.read_ids(folder, int(name), part)
+            ]
+        return [(id_, truth) for id_, truth in out if self.campaign.place_of(id_) is not None]
+
+    def rows(self) -> list[MaskRow]:
+        """Return the person's list: their own masks with findings, and all masks of others."""
+        found: dict[tuple[str, str], list[Check]] = {}
+        for check in self.checks.checks():
+            found.setdefault((check.image, check.truth), []).append(check)
+        rows = []
+        truths = self.truths
+        own = [
+            key
+            for key in found
+            if key[1] in truths and self.is_own(key[1]) and self.campaign.place_of(key[0]) is not None
+        ]
+        for image, truth in (*own, *self.masks()):
+            mine = found.get((image, truth), [])
+            real = [check for check in mine if check.kind != NOTHING]
+            looked = ", ".join(dict.fromkeys(check.annotator for check in mine))
+            opened = sum(not check.resolved for check in real)
+            address = self.address_of(image, truth)
+            rows.append(MaskRow(address, image, truth, opened, len(real) - opened, looked))
+        return rows
+
+    def behind(self, image: str, truth: str) -> str:
+        """Return the address of the next mask that no one has reviewed, or ''."""
+        looked = {(check.image, check.truth) for check in self.checks.checks()}
+        masks = self.masks()
+        at = masks.index((image, truth)) if (image, truth) in masks else -1
+        others = [*masks[at + 1 :], *masks[: max(at, 0)]]
+        return next((self.address_of(*one) for one in others if one not in looked), "")
+
+    def address_of(self, image: str, truth: str) -> str:
+        """Return the address of the page of a mask."""
+        return f"/check/{self.campaign.place_of(image)}?truth={quote(truth)}"
+
+
+@dataclass(frozen=True)
 class Pin:
     """One finding on the page of a mask: its number, its position, and its comments."""
 
@@ -63,15 +153,20 @@ class Pin:
     y: float | None
 
 
-def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+def router(site: Site) -> APIRouter:
     """Return the routes of the second round."""
     routes = APIRouter()
-    checks = Checks(campaign.root, campaign.database)
+    campaign = site.campaign
+    gate = site.gate
+    pictures = site.pictures
+
+    def reviewer(who: Annotator) -> Reviewer:
+        return Reviewer(campaign, campaign.study(), who)
 
     @routes.get("/checks", response_class=HTMLResponse)
     def listed(request: Request) -> Response:
         who = gate.annotator(request)
-        rows = _rows(campaign, checks, who)
+        rows = reviewer(who).rows()
         only = request.query_params.get("state", "")
         shown = (
             [row for row in rows if row.open]
@@ -85,14 +180,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             "open": sum(row.open > 0 for row in rows),
             "new": sum(not row.looked for row in rows),
         }
-        return page(
+        return site.page(
             request,
             "checks.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            links=links(who),
-            user_name=who.name or who.pseudonym,
+            who,
             rows=shown[:500],
             number=len(shown),
             counts=counts,
@@ -103,27 +194,22 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def one(request: Request, number: str) -> Response:
         who = gate.annotator(request)
         image = campaign.image_at(number)
-        truth = _truth(campaign, who, request.query_params.get("truth", ""))
-        pins = _pins(
-            [check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING]
-        )
-        return page(
+        mine = reviewer(who)
+        truth = mine.truth(request.query_params.get("truth", ""))
+        found = mine.checks.checks(truth)
+        pins = _pins([check for check in found if check.image == image.id and check.kind != NOTHING])
+        return site.page(
             request,
             "check.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            links=links(who),
-            user_name=who.name or who.pseudonym,
-            token=gate.token(who),
+            who,
             image=image,
             number=int(number),
             truth=truth,
             pins=pins,
             kinds=KINDS,
-            own=_is_own(who, truth),
-            resolves={pin.check.number for pin in pins if _may_resolve(who, pin.check)},
-            behind=_next(campaign, checks, who, image, truth),
+            own=mine.is_own(truth),
+            resolves={pin.check.number for pin in pins if mine.may_resolve(pin.check)},
+            behind=mine.behind(image.id, truth),
             at=f"/mask/{number}",
             query=f"?truth={quote(truth)}",
             colours=colour_words(campaign.settings.class_list),
@@ -138,7 +224,9 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
         image = campaign.image_at(number)
-        truth = _truth(campaign, who, given.get("truth", ""))
+        mine = reviewer(who)
+        checks = mine.checks
+        truth = mine.truth(given.get("truth", ""))
         comment = plain_text(given.get("comment", ""))[:_LONGEST_COMMENT]
         key = f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}"
         back = RedirectResponse(f"/check/{number}?truth={quote(truth)}", 303)
@@ -158,7 +246,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
                 raise OptionError(f"unknown action for a finding: {act[:40]!r}")
             if act == "comment" and not comment:
                 raise OptionError("a comment needs text")
-            if act == "resolve" and not _may_resolve(who, found):
+            if act == "resolve" and not mine.may_resolve(found):
                 raise RefusedError(
                     "only the finder, or an organiser who did not draw the mask, can resolve this; add a"
                     " comment instead"
@@ -168,7 +256,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         kind = given.get("kind", "")
         if kind not in (*KINDS, NOTHING):
             raise OptionError(f"{kind[:40]!r} is not a kind of error; use {', '.join(KINDS)}")
-        if _is_own(who, truth):
+        if mine.is_own(truth):
             raise RefusedError("you cannot review your own masks; comment on what others find")
         checks.open(
             truth,
@@ -180,7 +268,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             source="label serve",
             key=key,
         )
-        behind = _next(campaign, checks, who, image, truth) if kind == NOTHING else ""
+        behind = mine.behind(image.id, truth) if kind == NOTHING else ""
         return RedirectResponse(behind, 303) if behind else back
 
     @routes.get("/mask/{number}/photo")
@@ -195,99 +283,13 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def mask(request: Request, number: str, way: str) -> Response:
         who = gate.annotator(request)
         image = campaign.image_at(number)
-        truth = _truth(campaign, who, request.query_params.get("truth", ""))
+        mine = reviewer(who)
+        truth = mine.truth(request.query_params.get("truth", ""))
         if way not in MAP_WAYS:
             raise NotFoundError("this image does not exist")
-        folder = label_maps.truth(campaign.root, truth)
-        return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, None)
+        return send_map(request, pictures, mine.study, image, way, truth=truth)
 
     return routes
-
-
-def _truth(campaign: Campaign, who: Annotator, name: str) -> str:
-    """Return a truth of masks that the study has and a person may see; NotFoundError for any other."""
-    if name not in _truths(campaign, who):
-        raise NotFoundError(f"there are no masks under {name[:40]!r}")
-    return name
-
-
-def _truths(campaign: Campaign, who: Annotator) -> list[str]:
-    """Return the truths of masks that a person may see: all for an organiser, otherwise those of this
-    campaign's annotators.
-    """
-    all_ = label_maps.truths(campaign.root)
-    return [
-        name
-        for name in all_
-        if who.role == ORGANISER or _is_own(who, name) or name.startswith(f"{campaign.options.truth}-")
-    ]
-
-
-def _is_own(who: Annotator, truth: str) -> bool:
-    """Return whether a truth holds the masks that a person drew."""
-    return is_by(truth, who.pseudonym) or is_by(truth, who.name)
-
-
-def _may_resolve(who: Annotator, found: Check) -> bool:
-    """Return whether a person may resolve a finding: the finder, or an organiser who did not draw the
-    mask.
-    """
-    return found.annotator in {who.pseudonym, who.name} or (
-        who.role == ORGANISER and not _is_own(who, found.truth)
-    )
-
-
-def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
-    """Return (image, truth) of all masks of others that a person may see."""
-    out = []
-    for truth in _truths(campaign, who):
-        if _is_own(who, truth):
-            continue
-        folder = label_maps.truth(campaign.root, truth)
-        out += [
-            (id_, truth)
-            for name, part in sorted(read_manifest(folder).items())
-            for id_ in label_maps.read_ids(folder, int(name), part)
-        ]
-    return [(id_, truth) for id_, truth in out if campaign.place_of(id_) is not None]
-
-
-def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
-    """Return a person's list: their own masks with findings, and all masks of others."""
-    found: dict[tuple[str, str], list[Check]] = {}
-    for check in checks.checks():
-        found.setdefault((check.image, check.truth), []).append(check)
-    rows = []
-    truths = _truths(campaign, who)
-    own = [
-        key
-        for key in found
-        if key[1] in truths and _is_own(who, key[1]) and campaign.place_of(key[0]) is not None
-    ]
-    for image, truth in (*own, *_masks(campaign, who)):
-        mine = found.get((image, truth), [])
-        real = [check for check in mine if check.kind != NOTHING]
-        looked = ", ".join(dict.fromkeys(check.annotator for check in mine))
-        opened = sum(not check.resolved for check in real)
-        rows.append(
-            MaskRow(_address(campaign, image, truth), image, truth, opened, len(real) - opened, looked)
-        )
-    return rows
-
-
-def _next(campaign: Campaign, checks: Checks, who: Annotator, image: Image, truth: str) -> str:
-    """Return the address of the next mask that no one has reviewed, or ''."""
-    looked = {(check.image, check.truth) for check in checks.checks()}
-    masks = _masks(campaign, who)
-    at = masks.index((image.id, truth)) if (image.id, truth) in masks else -1
-    return next(
-        (_address(campaign, *one) for one in [*masks[at + 1 :], *masks[: max(at, 0)]] if one not in looked),
-        "",
-    )
-
-
-def _address(campaign: Campaign, image: str, truth: str) -> str:
-    return f"/check/{campaign.place_of(image)}?truth={quote(truth)}"
 
 
 def _pins(found: Sequence[Check]) -> list[Pin]:

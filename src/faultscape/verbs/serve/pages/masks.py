@@ -16,9 +16,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import contextmanager_in_threadpool, run_in_threadpool
@@ -30,12 +29,13 @@ from faultscape.formats.label_tools.archive import count_files, is_zip, unpack
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.labelling.format_calls import recognises
 from faultscape.made_aside import held_folder
-from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import UPLOADED, read_failures
+from faultscape.verbs.label.exchange import import_masks
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate, TooOftenError
-from faultscape.web.app import NotFoundError, json_answer, page
+from faultscape.verbs.serve.gate import TooOftenError
+from faultscape.verbs.serve.pages.site import Site
+from faultscape.web.app import NotFoundError, json_answer
 
 MOST_BYTES = 256 << 20  # of one file
 MOST_UNPACKED = 2 << 30
@@ -46,10 +46,6 @@ _UNPACKED = "unpacked"
 _SHOWN = 20  # most unusable labels to list
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
-TakeMasks = Callable[
-    [Path, Path, str, str], object
-    # (study, file or folder, truth, its name in messages) -> a result that prints as text
-]
 
 
 class TooLargeError(OptionError):
@@ -58,9 +54,11 @@ class TooLargeError(OptionError):
     status = 413
 
 
-def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRouter:
-    """Return the routes that receive masks, which ``take`` imports."""
+def router(site: Site) -> APIRouter:
+    """Return the routes that receive masks."""
     routes = APIRouter()
+    campaign = site.campaign
+    gate = site.gate
     senders = set[str]()
     reader = threading.Lock()
 
@@ -69,18 +67,14 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
         who = gate.annotator(request)
         _refuse_classifiers(campaign)
         truth = f"{campaign.options.truth}-{who.pseudonym}"
-        held = _number(campaign.root, truth)
-        return page(
+        study = campaign.study()
+        parts = study.manifest(label_maps.truth(study.root, truth))
+        return site.page(
             request,
             "masks.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            links=links(who),
-            user_name=who.name or who.pseudonym,
-            token=gate.token(who),
+            who,
             truth=truth,
-            held=held,
+            held=sum(part.rows for part in parts.values()),
             formats=[one.title for one in FORMATS if one.kind == "bundle"],
             most=MOST_BYTES >> 20,
         )
@@ -99,7 +93,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
                 raise TooOftenError("others are sending masks; try again in a minute")
             senders.add(who.pseudonym)
             try:
-                said = await _received(request, campaign, who.pseudonym, take, reader)
+                said = await _received(request, campaign, who.pseudonym, reader)
             finally:
                 senders.discard(who.pseudonym)
         except FaultscapeError as error:
@@ -112,7 +106,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
 
 
 async def _received(
-    request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock
+    request: Request, campaign: Campaign, who: str, reader: threading.Lock
 ) -> tuple[list[str], bool]:
     """Store an upload in a temporary folder, read it, and return the report, and whether some of it cannot be
     used.
@@ -132,31 +126,30 @@ async def _received(
             raise OptionError("the upload is incomplete; send it again") from None
         except OSError as error:
             raise LabellingError(f"the file cannot be stored: {error.strerror}") from None
-        return await run_in_threadpool(_read, campaign, file, who, take, reader)
+        return await run_in_threadpool(_read, campaign, file, who, reader)
 
 
-def _read(
-    campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock
-) -> tuple[list[str], bool]:
+def _read(campaign: Campaign, file: Path, who: str, reader: threading.Lock) -> tuple[list[str], bool]:
     """Import a file, and return what the command line would print about it, and whether some of it cannot be
     used.
     """
-    root = campaign.root
+    study = campaign.study()
     truth = f"{campaign.options.truth}-{who}"
     called = f"{UPLOADED}{who}"
 
     def plain(text: str) -> str:
-        found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "").replace(str(root), "the study")
+        found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "")
+        found = found.replace(study.called, "the study").replace(str(study.root), "the study")
         found = found.replace(f"{called}{os.sep}", "").replace(called, "the file")
         return " ".join(re.sub(re.escape(str(file.parent)) + r"[\\/]?\w*(\.\w+)?", "the file", found).split())
 
     try:
         source = _source(file)
         with reader, contextlib.redirect_stdout(said := _Mine(sys.stdout)):
-            result = take(root, source, truth, called)
+            result = import_masks(study, source, truth, called)
     except FaultscapeError as error:
         raise type(error)(plain(str(error))) from None
-    wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
+    wrong = [row for row in read_failures(study.root) if (row.stage, row.name) == ("label", truth)]
     lines = [
         *said.lines(),
         *repr(result).splitlines(),
@@ -202,11 +195,6 @@ class _Mine(io.TextIOBase):
 
     def lines(self) -> list[str]:
         return self._mine.getvalue().splitlines()
-
-
-def _number(root: Path, truth: str) -> int:
-    """Return how many masks a truth holds."""
-    return sum(part.rows for part in read_manifest(label_maps.truth(root, truth)).values())
 
 
 def _refuse_classifiers(campaign: Campaign) -> None:

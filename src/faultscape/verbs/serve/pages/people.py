@@ -8,7 +8,6 @@ page of ours is.
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
@@ -19,11 +18,11 @@ from faultscape.labelling.people.careless import FASTEST
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
 from faultscape.study.answers.instructions import LONGEST
 from faultscape.verbs.serve.asked_items import CHOICES
-from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate, NoEntryError
+from faultscape.verbs.serve.gate import NoEntryError
 from faultscape.verbs.serve.pages.results import address as results_address
+from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.people_facts import people_rows
-from faultscape.web.app import NotFoundError, page
+from faultscape.web.app import NotFoundError
 from faultscape.web.bodies import MOST_TEXT, form_body
 from faultscape.web.headers import host_name
 from faultscape.web.words import plain_text
@@ -31,25 +30,18 @@ from faultscape.web.words import plain_text
 _NOT_YOURSELF = "you cannot remove yourself; ask another organiser, or use `faultscape label forget`"
 
 
-def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
+def router(site: Site) -> APIRouter:
     """Return the routes of sign-in and people."""
     routes = APIRouter()
+    campaign = site.campaign
+    gate = site.gate
 
     @routes.get("/", response_class=HTMLResponse)
     def home(request: Request) -> Response:
         try:
             who = gate.annotator(request)
         except NoEntryError:
-            return page(
-                request,
-                "enter.html.jinja",
-                200,
-                None,
-                title=campaign.title,
-                open=gate.open_,
-                links=(),
-                user_name="",
-            )
+            return site.page(request, "enter.html.jinja", None, open=gate.open_)
         return RedirectResponse(_first_page(who), 303)
 
     @routes.post("/enter", response_class=HTMLResponse)
@@ -73,18 +65,9 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         return _welcome(request, gate.annotator(request))
 
     def _welcome(request: Request, who: Annotator) -> Response:
-        return page(
-            request,
-            "welcome.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            name=who.name,
-            start=_first_page(who),
-            instructions=campaign.instructions,
-            links=(),
-            user_name="",
-        )
+        start = _first_page(who)
+        told = campaign.instructions
+        return site.page(request, "welcome.html.jinja", None, name=who.name, start=start, instructions=told)
 
     def _first_page(who: Annotator) -> str:
         """Return where a person begins: organisers who invited others answer only if they choose to, because
@@ -115,17 +98,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             raise NotFoundError("there is no such person")
         if pseudonym == me.pseudonym:
             raise OptionError(_NOT_YOURSELF)
-        return page(
-            request,
-            "remove.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            row=row,
-            token=gate.token(me),
-            links=links(me),
-            user_name=me.name or me.pseudonym,
-        )
+        return site.page(request, "remove.html.jinja", me, row=row)
 
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
@@ -170,12 +143,10 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         address = f"{gate.here(request)}/join/{token}" if token else ""
         rows = people_rows(campaign, gate.people.everybody())
         marked = [row for row in rows if row.marks]
-        return page(
+        return site.page(
             request,
             "people.html.jinja",
-            200,
-            None,
-            title=campaign.title,
+            who,
             rows=rows,
             marked=[row.name or row.pseudonym for row in marked],
             without_marked=results_address([row.pseudonym for row in marked]),
@@ -183,9 +154,6 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             weighted=results_address(weighted=True),
             sided=campaign.task == CHOICES,
             fastest=f"{FASTEST:g}",
-            token=gate.token(who),
-            links=links(who),
-            user_name=who.name or who.pseudonym,
             invited=invited,
             address=address,
             only_here=_only_here(request) if token else "",

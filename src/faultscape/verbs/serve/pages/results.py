@@ -22,36 +22,30 @@ from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError, closest
 from faultscape.reading.choices import Voices
+from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotator
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate
+from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.people_facts import who_answered
-from faultscape.verbs.serve.result_facts import ResultFacts, StandingsNow, results
+from faultscape.verbs.serve.result_facts import ResultFacts, results
 from faultscape.web.app import page
 
 _SECONDS = 10.0
 _KEPT = 8  # views: with and without some people
 
 
-def router(campaign: Campaign, gate: Gate, links: Any, standings: StandingsNow) -> APIRouter:
+def router(site: Site) -> APIRouter:
     """Return the routes of results."""
     routes = APIRouter()
-    kept = _Kept(campaign, standings)
+    campaign = site.campaign
+    gate = site.gate
+    kept = _Kept(campaign)
 
     @routes.get("/results", response_class=HTMLResponse)
     def show(request: Request) -> Response:
         who = gate.organiser(request)
-        return page(
-            request,
-            "results.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            links=links(who),
-            user_name=who.name or who.pseudonym,
-            **_facts(request),
-        )
+        return site.page(request, "results.html.jinja", who, **_facts(request))
 
     @routes.get("/results/part", response_class=HTMLResponse)
     def part(request: Request) -> Response:
@@ -59,12 +53,13 @@ def router(campaign: Campaign, gate: Gate, links: Any, standings: StandingsNow) 
         return page(request, "results_part.html.jinja", 200, None, **_facts(request))
 
     def _facts(request: Request) -> dict[str, Any]:
+        study = campaign.study()
         people = gate.people.everybody()
-        voices = _voices(campaign, people, request.query_params.getlist("without"), request.query_params)
+        voices = _voices(study, campaign, people, request.query_params)
         names = {one.pseudonym: one.name for one in people if one.name}
         left_out = sorted(voices.without)
         return {
-            "facts": kept.now(voices, names),
+            "facts": kept.now(study, voices, names),
             "task": campaign.task,
             "weighted": voices.weighted,
             "left_out": [names.get(one) or one for one in left_out],
@@ -85,11 +80,12 @@ def address(without: Sequence[str] = (), *, weighted: bool = False) -> str:
     return f"/results?{urlencode(query)}" if query else "/results"
 
 
-def _voices(campaign: Campaign, people: Sequence[Annotator], without: Sequence[str], query: Any) -> Voices:
+def _voices(study: Study, campaign: Campaign, people: Sequence[Annotator], query: Any) -> Voices:
     """Return whose answers a query counts; OptionError for an unknown person."""
+    without = query.getlist("without")
     known = {one.pseudonym for one in people} if without else set[str]()
     if not set(without) <= known:
-        known |= who_answered(campaign)  # removed people too
+        known |= who_answered(study, campaign.options.truth)  # removed people too
     if unknown := next((one for one in without if one not in known), None):
         raise OptionError(f"there is no person {unknown[:40]!r}.{closest(unknown, sorted(known))}")
     return Voices(frozenset(without), query.get("weighted", "") == "1")
@@ -100,30 +96,30 @@ class _Kept:
     older than a few seconds.
     """
 
-    def __init__(self, campaign: Campaign, standings: StandingsNow) -> None:
-        self._campaign, self._standings, self._lock = campaign, standings, threading.Lock()
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._lock = threading.Lock()
         self._held = OrderedDict[tuple[object, ...], tuple[float, object, ResultFacts]]()
 
-    def now(self, voices: Voices, names: dict[str, str]) -> ResultFacts:
+    def now(self, study: Study, voices: Voices, names: dict[str, str]) -> ResultFacts:
         view = (voices, tuple(sorted(names.items())))
         with self._lock:
             checked, state, facts = self._held.pop(view, (float("-inf"), None, None))
             if facts is None or time.monotonic() - checked > _SECONDS:
                 before = state
-                state = self._state()
+                state = self._state(study)
                 if facts is None or state is None or state != before:
-                    facts = results(self._campaign, self._standings, voices, names)
+                    facts = results(study, self._campaign, voices, names)
                 checked = time.monotonic()
             self._held[view] = checked, state, facts
             while len(self._held) > _KEPT:
                 self._held.popitem(last=False)
             return facts
 
-    def _state(self) -> object:
+    def _state(self, study: Study) -> object:
         """Return what results are made from; None if that cannot be said, so that they are computed again."""
         options = self._campaign.options
         try:
-            study = self._campaign.study()
             of_all = {"truth": options.truth, "arguments": {"all_labels": True}}
             made = STANDINGS.inputs(study, options.selection, of_all)
             return made, STANDINGS.options(study, options.selection)

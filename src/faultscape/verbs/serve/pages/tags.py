@@ -8,7 +8,6 @@ Regions are `X,Y,WIDTH,HEIGHT` in pixels of the image.
 from __future__ import annotations
 
 import secrets
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -19,21 +18,21 @@ from faultscape.errors import OptionError
 from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import Annotator
 from faultscape.study.answers.tags import Tag, Tags, region_within
-from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate
 from faultscape.verbs.serve.pages import work
+from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.pictures import MAP_WAYS, send_map
-from faultscape.web.app import NotFoundError, page
+from faultscape.web.app import NotFoundError
 from faultscape.web.bodies import form_body
-from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
 
-def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+def router(site: Site) -> APIRouter:
     """Return the routes of tags."""
     routes = APIRouter()
+    campaign = site.campaign
+    gate = site.gate
     tags = Tags(campaign.root, campaign.database)
 
     @routes.get("/tags")
@@ -53,19 +52,14 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         given = [tag for tag in every if tag.image == image.id]
         tagged = {tag.image for tag in every}
         proposals: dict[str, list[str]] = {}
-        for name, why in campaign.proposals(image, model):
+        for name, why in campaign.proposals(campaign.study(), image, model):
             proposals.setdefault(name, []).append(why)
         places = _places(campaign)
         at = places.index(int(number)) if int(number) in places else -1
-        return page(
+        return site.page(
             request,
             "tags.html.jinja",
-            200,
-            None,
-            title=campaign.title,
-            links=links(who),
-            user_name=who.name or who.pseudonym,
-            token=gate.token(who),
+            who,
             image=image,
             number=int(number),
             model=model,
@@ -123,8 +117,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         model = _model(campaign, request.query_params.get("model", ""))
         if way not in MAP_WAYS or not model:
             raise NotFoundError("this image does not exist")
-        folder = label_maps.predictions(campaign.root, model)
-        return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, model)
+        return send_map(request, site.pictures, campaign.study(), image, way, model=model)
 
     return routes
 

@@ -18,16 +18,14 @@ from fastapi.responses import HTMLResponse, Response
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.reporting.pictures import colour_words
 from faultscape.study.answers.annotators import ORGANISER
-from faultscape.study.tables import label_maps
 from faultscape.verbs.serve.agenda import Given
 from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.verbs.serve.assignment import HELD_FOR
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.gate import Gate
-from faultscape.verbs.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
-from faultscape.web.app import NotFoundError, json_answer, page, send_picture
+from faultscape.verbs.serve.pages.site import Site
+from faultscape.verbs.serve.pictures import LONGEST, WAYS, draw_map, photo
+from faultscape.web.app import NotFoundError, json_answer, send_picture
 from faultscape.web.bodies import json_body
-from faultscape.web.photos import Pictures
 
 _MOST_AHEAD = 10
 _MOST_ROWS = 100
@@ -35,27 +33,25 @@ SETTLE = 250  # milliseconds after an item appeared, or after a press, in which 
 REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
 
 
-def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+def router(site: Site) -> APIRouter:
     """Return the routes on which people answer."""
     routes = APIRouter()
+    campaign = site.campaign
+    gate = site.gate
+    pictures = site.pictures
 
     @routes.get("/work", response_class=HTMLResponse)
     def work(request: Request) -> Response:
         who = gate.annotator(request)
-        return page(
+        return site.page(
             request,
             "work.html.jinja",
-            200,
-            None,
-            title=campaign.title,
+            who,
             task=campaign.task,
             user=who.pseudonym,
-            user_name=who.name or who.pseudonym,
-            token=gate.token(who),
             store=campaign.title,
             forced=campaign.options.forced,
             reasons=REASONS,
-            links=links(who),
             nothing=campaign.nothing,
             colours=colour_words(campaign.settings.class_list),
             minutes=int(HELD_FOR // 60),
@@ -133,14 +129,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         )
 
         def made() -> tuple[bytes, str]:
-            folder = label_maps.predictions(campaign.root, model)
-            return overlay(
-                read_map(campaign.root, campaign.settings, folder, image, model),
-                campaign.settings,
-                image,
-                way,
-                item.classes,
-            )
+            return draw_map(campaign.study(), image, way, model=model, marked=item.classes)
 
         return send_picture(request, pictures, key, made)
 
@@ -181,13 +170,7 @@ def warm(campaign: Campaign) -> None:
     with suppress(FaultscapeError):
         if item := campaign.some_choice():
             image = campaign.image_of(item)
-            folder = label_maps.predictions(campaign.root, item.first)
-            overlay(
-                read_map(campaign.root, campaign.settings, folder, image, item.first),
-                campaign.settings,
-                image,
-                WAYS[0],
-            )
+            draw_map(campaign.study(), image, WAYS[0], model=item.first)
             photo(image)
 
 
