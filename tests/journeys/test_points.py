@@ -4,9 +4,11 @@ rounds, and with models that come later.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,6 +25,9 @@ from faultscape.reading.points.evidence import read_point_evidence
 from faultscape.reading.points.pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.points import PointAnswer, PointAnswers
+from faultscape.study.answers.withdrawal import take_back_all
 from golden import STUDY, copied
 from refusals import refused
 
@@ -464,3 +469,30 @@ def test_points_do_not_ask_for_masks(study: str) -> None:
 def test_tuples_of_a_pool_are_looked_up() -> None:
     pool = PixelTuples(np.array([[0, 0, 1], [1, 2, 0]]), np.array([3, 4, 5]))
     assert pool.places(np.array([[1, 0], [0, 2]]), 5).tolist() == [2, 1]
+
+
+def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_have_room_for_points(
+    study: str, tmp_path: Path
+) -> None:
+    held = Study(study)
+    first, second = points_of(study)[:2]
+    for point, who in ((first, "ann"), (second, "ben")):
+        held.point_answers.add(PointAnswer(point.image, point.row, point.column, "car", who), "test")
+    take_back_all(held.database, "ann", "test")
+    assert [one.annotator for one in held.point_answers.answers()] == ["ben"]
+    # a database that was made before there were points
+    earlier = Database(tmp_path)
+    earlier.create_tables()
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
+        connection.execute("DROP TABLE points")
+        connection.commit()
+    answers = PointAnswers(tmp_path, Database(tmp_path))
+    assert answers.rows() == []
+    assert answers.truths() == []
+    answer = PointAnswer("x", 1, 2, "car|road", "ann", key="k")
+    assert answers.add(answer, "test")
+    assert not answers.add(answer, "test")
+    assert [one.answer for one in answers.answers()] == ["car|road"]
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
+        with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
+            connection.execute("DELETE FROM points")

@@ -19,9 +19,7 @@ from faultscape.study.settings import ClassSettings
 class RenamedClasses:
     """How the classes in the answers of one table are called now; ``classes`` returns those of the study."""
 
-    def __init__(
-        self, root: Path, held: Database, kind: str, classes: Callable[[], ClassSettings]
-    ) -> None:
+    def __init__(self, root: Path, held: Database, kind: str, classes: Callable[[], ClassSettings]) -> None:
         self._root = root
         self._held = held
         self._kind = kind

@@ -33,7 +33,7 @@ def take_back_all(database: Database, annotator: str, source: str) -> int:
     for truth in (*answers.truths(), TRAINING):
         mine = [row[:3] for row in answers.answers(truth) if row[2] == annotator]
         answered += answers.take_back(mine, source, truth)
-    points = PointAnswers(root, database)
+    points = PointAnswers(database.root, database)
     for truth in (*points.truths(), TRAINING):
         seen = [one for one in points.answers(truth) if one.annotator == annotator]
         answered += points.take_back(seen, source)
