@@ -493,6 +493,8 @@ def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_h
     assert answers.add(answer, "test")
     assert not answers.add(answer, "test")
     assert [one.answer for one in answers.answers()] == ["car|road"]
-    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
-        with pytest.raises(sqlite3.IntegrityError, match="only ever added"):
-            connection.execute("DELETE FROM points")
+    with (
+        contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="only ever added"),
+    ):
+        connection.execute("DELETE FROM points")
