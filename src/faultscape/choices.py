@@ -11,6 +11,7 @@ from typing import Literal
 Task = Literal["segmentation", "classification"]
 Role = Literal["pool", "train", "validation", "test", "reference"]
 Goal = Literal["order", "best"]
+PointGoal = Literal["order", "best", "values"]  # of points: the last is each model's own score
 Question = Literal["order", "best", "failures"]  # which is better, which is best, or where they fail
 Population = Literal["pool", "future"]  # what intervals of drawn images are about
 Constraints = Literal["none", "class", "class+scale"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Required, TypeAlias, TypedDict
 
-from faultscape.choices import CapRule, Constraints, Discrepancy, Goal, Over
+from faultscape.choices import CapRule, Constraints, Discrepancy, Over, PointGoal
 from faultscape.errors import counted
 
 if TYPE_CHECKING:
@@ -207,7 +207,33 @@ class Draw:
         return (self.image,)
 
 
-Row = Slot | PairSlot | Draw
+@dataclass(frozen=True)
+class Point:
+    """One pixel that was drawn for all models at once: a person says which class it shows.
+
+    Draws are independent, and with replacement: a pixel can be drawn twice. Pixels are those of the maps at
+    working size; ``row`` and ``column`` are where the image has the pixel, as `maps.resize.nearest` takes it.
+    """
+
+    selector: str  # always ``points``
+    round: int  # 1 for the first draw, one more each time the selection was extended
+    step: int  # number of the draw, from 1, over all rounds
+    image: str  # id of the image
+    row: int  # of the pixel in the image, from 0 at the top
+    column: int  # of the pixel in the image, from 0 at the left
+    pixel: int  # its number in the map at working size, row by row, from 0
+    stratum: int  # number of the group of pixels that it was drawn from; 0 for the whole pool
+    probability: float  # that a draw of its round takes this pixel, among those of its stratum
+    pool: int  # how many pixels of maps could be drawn
+    place = 1  # in its own cell: every drawn point is chosen
+
+    @property
+    def cell(self) -> tuple[str, ...]:
+        """The cell that this row has a place in."""
+        return (str(self.step),)
+
+
+Row = Slot | PairSlot | Draw | Point
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +287,7 @@ class Definition(TypedDict, total=False):
     discrepancy: Discrepancy  # for pairs: between the most likely classes (top1) or over all
     temperatures: dict[str, float | str]  # {model: temperature, or uncalibrated}, with discrepancy expected
     top: int  # images chosen for each pair of classifiers
+    border: int  # for points: pixels nearer than this to a border of any model's map are not drawn
     confidence: float  # for pairs: how confident both models must be at least, 0 to 1
     cap: int  # for pairs: at most this many images with the same predicted label of a model
     cap_rule: CapRule  # for pairs: whether the cap counts the images taken, or all that were scanned
@@ -269,7 +296,7 @@ class Definition(TypedDict, total=False):
     distances: str  # digest of the distances between classes, by which a change is detected
     only: list[str]  # for pairs: names of the classes that the study asks about; [] for all
     without: list[str]  # for pairs: names of the classes whose predictions are left out
-    goal: Goal  # for draws: what --goal asked for; missing where a selector was named
+    goal: PointGoal  # for draws: what --goal asked for; missing where a selector was named
     stream: str  # ``definition``: goal and options also seed the draws; missing: seed and selector alone
     votes: str  # ``weighed``: labels so far decide how much each model counts; missing: all count alike
     temperature: float  # ``mad`` draws in proportion to discrepancy^(1 / temperature)
@@ -330,9 +357,28 @@ class Slots:
         return tuple(row for row in self.chosen if isinstance(row, Draw))
 
     @property
+    def points(self) -> tuple[Point, ...]:
+        """The pixels drawn for all models at once, if this is a selection of points."""
+        return tuple(row for row in self.chosen if isinstance(row, Point))
+
+    @property
     def images(self) -> tuple[str, ...]:
-        """Distinct images to label, in order of first appearance."""
-        return tuple(dict.fromkeys(row.image for row in self.chosen))
+        """Distinct images to label, in order of first appearance; none for a selection of points, which asks
+        about pixels.
+        """
+        return tuple(dict.fromkeys(row.image for row in self.chosen if not isinstance(row, Point)))
+
+    @property
+    def asked(self) -> int:
+        """How many images people are asked to label, or about how many points they are asked."""
+        return len(self.points) or len(self.images)
+
+    @property
+    def for_all(self) -> bool:
+        """Whether images or points were drawn for all models at once, rather than images for a duel or a
+        pair.
+        """
+        return bool(self.draws or self.points)
 
     def __repr__(self) -> str:
         return self._summary()
@@ -354,6 +400,8 @@ def _slots_text(slots: Slots, labelled: int) -> str:
     """Return the summary of a selection: how many images to label, and for what, and how many of them are
     ``labelled``.
     """
+    if slots.points:
+        return _points_text(slots, labelled)
     if draws := slots.draws:
         last = max(row.round for row in draws)
         rounds = (
@@ -376,6 +424,25 @@ def _slots_text(slots: Slots, labelled: int) -> str:
     if not labelled:
         return f"{counted(number, 'image')} to label"
     return f"{counted(number, 'image')}; {_labelled_text(number, labelled)}"
+
+
+def _points_text(slots: Slots, answered: int) -> str:
+    """Return the summary of a selection of points, of which some are ``answered``."""
+    points = slots.points
+    last = max(row.round for row in points)
+    rounds = f" in {last} rounds, {sum(row.round == last for row in points)} in the last" if last > 1 else ""
+    goals = {
+        "order": "drawn for the order of the models",
+        "best": "drawn for the best model",
+        "values": "drawn for the models' own values",
+    }
+    images = counted(len({row.image for row in points}), "image")
+    number = counted(len(points), "point")
+    how = f"in {images}, {goals.get(str(slots.definition.get('goal')), 'drawn for all models')}{rounds}"
+    if not answered:
+        return f"{number} to answer {how}"
+    left = "all answered" if answered >= len(points) else f"{answered:,} answered"
+    return f"{number} {how}; {left}"
 
 
 def _labelled_text(images: int, labelled: int) -> str:

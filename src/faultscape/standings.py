@@ -136,8 +136,9 @@ class Benchmark:
 class Standings:
     """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json).
 
-    ``labels`` counts images: ``used``, ``discarded``, ``missing`` (chosen, but without a label), and others
-    that apply, such as ``partly`` (decided in part); ``slots`` are rows of the selection. ``matrices`` {name:
+    ``labels`` counts images, or ``points`` where these were drawn: ``used``, ``discarded``, ``missing``
+    (chosen, but without a label), and others that apply, such as ``partly`` (decided in part); ``slots`` are
+    rows of the selection. ``matrices`` {name:
     J rows of J} compare row models with column models, NaN where unknown; {} for images drawn for all models
     at once. ``to_come`` are the rankings of drawn images whose intervals speak of data to come, where
     ``rankings`` speak of the pool, ``of_pool`` those of the pool where ``rankings`` speak of data to come.
@@ -319,11 +320,16 @@ def shown_best(ranking: ModelRanking) -> list[str]:
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:
-    """Return in words how many labelled images standings are based on, and how many are decided only in part.
+    """Return in words how many labelled images, or points, standings are based on, and how many images are
+    decided only in part.
 
     >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
     ('9 labelled images', '1 labelled image and 5 partly labelled')
+    >>> labelled_words({"used": 300, "points": 300})
+    '300 answered points'
     """
+    if "points" in labels:
+        return f"{counted(labels['points'], 'answered point')}"
     partly = labels.get("partly", 0)
     more = f" and {partly} partly labelled" if partly else ""
     return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{more}"

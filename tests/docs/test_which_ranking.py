@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from faultscape.ranking.catalogue import BEST, CHANCE, DUELS, FIRST, RANKINGS, TOP
+from faultscape.ranking.catalogue import BEST, CHANCE, DUELS, FIRST, POINTS, RANKINGS, TOP
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXPLAINED = (DOCS / "explanation" / "rankings.md").read_text(encoding="utf-8")
@@ -15,6 +15,7 @@ CHOSEN = {  # what a row begins with: how the images were chosen
     "duels of label maps": DUELS,
     "pairs of classifiers": DUELS,
     "`entropy`, `model-picker`": TOP,
+    "`select --points`": POINTS,
 }
 
 

@@ -27,7 +27,7 @@ from faultscape.study.tables.corpus import read_ids
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
 
-MASKS = [form.name for form in FORMATS if form.kind != "questions"]
+MASKS = [form.name for form in FORMATS if form.kind in ("masks", "bundle")]
 
 
 @pytest.fixture(scope="module")

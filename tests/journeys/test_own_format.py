@@ -226,7 +226,7 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     file = tmp_path / "mine.py"
     wanted = {
         f"{file}:TEXT": "expected a Format; got str",
-        f"{file}:KIND": "kind is masks, bundle, questions; got 'shapes'",
+        f"{file}:KIND": "kind is masks, bundle, questions, points; got 'shapes'",
         f"{file}:UNKNOWN": "a format of the kind questions needs `recognise`",
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png, png-index, ",

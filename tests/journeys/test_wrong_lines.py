@@ -219,8 +219,22 @@ select {selected} --replace --per-class 0 --dry-run -> per-class must be at leas
 select {selected} --replace --scale none.json --dry-run -> none.json: cannot be read as a scale file
 select {selected} --replace --concordance nope --dry-run -> concordance 'nope' is not known
 select {selected} --replace --concordance nope -> concordance 'nope' is not known
+select {answers} --points 10 -> points are pixels of label maps, which a study of classifiers has not: use --goal order
+select {compared} --points 0 -> --points must be 1 to 100,000 points; got 0
+select {compared} --points 10 --more 3 -> --points is the total number of points, --more how many to add; give one of them
+select {compared} --points 10 --budget 3 -> --budget does not apply to --selector points; available options: --points, --goal
+select {compared} --points 10 --concordance fwiou -> --concordance does not apply to --selector points
+select {compared} --points 10 --border -1 -> --border must be 0 to 100 pixels; got -1
+select {compared} --points 10 --goal value -> goal 'value' is not known; use order, best, values. Did you mean 'values'?
+select {compared} --points 10 --selector vma -> --points does not apply to --selector vma; available options: --budget
+select {compared} --goal values -> --goal values is for points; add --points N
+select {compared} --selector random --border 2 -> --border does not apply to --selector random
+select {compared} --as none-yet --more 2 --selector points -> there is no selection 'none-yet' to draw more of; make it with --points 2
+select {pointed} --points 20 --border 1 -> selection 'points' was drawn with border 0, not 1; its definition is fixed
+select {drawn} --points 20 --as order -> selection 'order' was drawn by information, not by points
+plan {answers} --goal values -> goal 'values' is not known; use order, best
 plan {answers} --goal bets -> goal 'bets' is not known; use order, best. Did you mean 'best'?
-plan {selected} --cost masks=3 -> --cost knows mask, choice, question, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'?
+plan {selected} --cost masks=3 -> --cost knows mask, choice, question, point, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'?
 plan {selected} --cost mask=much -> --cost mask must be a number of seconds, 0 or more; got 'much'
 plan {selected} --cost question=-1 -> --cost question must be a number of seconds, 0 or more; got
 plan {selected} --cost mask -> --cost mask must be a number of seconds
@@ -247,6 +261,18 @@ label import {answers} noise.csv -> noise.csv: cannot be read as text in UTF-8; 
 label import {labelled} {truth} --truth Labels -> truth 'Labels' and truth 'labels' differ only
 label import {selected} discard.csv --labels 255=void -> --labels applies to labels; ... discard.csv holds discards
 label import {selected} discard.csv -> 'nope' is not an image of the study
+label export {pointed} out --selection points --format png -> selection 'points' asks about points, with --format points; --format png does not fit it
+label export {selected} out --format points -> selection 'main' asks for labels of images; --format points does not fit it
+label export {answers} out --format points -> --format points does not fit a study of classifiers; use csv
+label export {pointed} out --prefill model-1 -> --prefill applies to masks only; points are never pre-filled
+label import {pointed} points-nowhere.csv -> 'nope' is not an image of the study
+label import {pointed} points-outside.csv -> row 36, column 0 lies outside of 'part0/photo 000', which has 36 rows and 48 columns
+label import {pointed} points-odd.csv -> expected a row and a column, from 0; got '-1' and 'x'
+label import {pointed} points-blank.csv -> no line could be used; no line is filled in
+label import {selected} points-undrawn.csv -> row 1, column 2 of 'part0/photo 000' was not drawn: no selection has it
+label import {pointed} discard.csv --format points -> is not a table of points, which needs the columns image, row, column, answer
+rank {pointed} -> there are no labels yet
+report {pointed} -> selection 'points' asks about points, of which there is no page
 label check notes.txt -> not recognised as a labelling tool's format (labelme, cvat,
 label check nothing.json -> nothing.json: no such file or folder
 label check notes.txt --format csv -> --format csv: this format cannot be checked
@@ -518,6 +544,11 @@ LIE: dict[str, str | bytes | Callable[[Path], object]] = {
     "others/": lambda folder: made.write(folder / "other.png", np.zeros((4, 4), np.uint16)),
     "p.npz": lambda path: np.savez(path, probabilities=np.ones((8, 5)) / 5),
     "path.toml": "[a]\ntruth = 3\n",
+    "points-blank.csv": "image,row,column,answer\npart0/photo 000,1,2,\n",
+    "points-nowhere.csv": "image,row,column,answer\nnope,1,2,car\n",
+    "points-odd.csv": "image,row,column,answer\npart0/photo 000,-1,x,car\n",
+    "points-outside.csv": "image,row,column,answer\npart0/photo 000,36,0,car\n",
+    "points-undrawn.csv": "image,row,column,answer\npart0/photo 000,1,2,car\n",
     "preds.csv.gz": b"anything",
     "preds.npy": b"anything",
     "preds.npz": b"anything",
@@ -566,6 +597,7 @@ def _make_maps(folder: Path) -> made.Corpus:
     at = further("compared")
     fs.compare(str(at), engine="local")
     fs.select(str(further("drawn")), goal="order", budget=2, engine="local")
+    fs.select(str(further("pointed")), sampling=fs.Sampling(points=10), engine="local")
     at = further("selected")
     fs.select(str(at), engine="local")
     at = further("labelled")

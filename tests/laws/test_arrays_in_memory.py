@@ -214,6 +214,25 @@ CASES: dict[str, Case] = {
             "accuracy": LOSSES,
         },
     ),
+    **_room("ranking", "answer_shares", {"answer": LABELS[0], "other": LABELS[1]}, classes=3),
+    **_room(
+        "ranking",
+        "answered_in_full",
+        {"pixels": np.array([1, 2]), "image": np.array([0, 1, 1]), "pixel": np.array([0, 0, 1])},
+    ),
+    **_room("ranking", "find_tuples", {"maps": LABELS}, classes=3),
+    **_room("ranking", "mask_counts", {"said": LABELS, "truth": LABELS[0]}, classes=3),
+    **_room(
+        "selection",
+        "draw_points",
+        {
+            "images": np.array([0, 0, 1]),
+            "tuples": np.array([0, 1, 1]),
+            "pixels": np.array([3, 1, 2]),
+            "probability": np.array([0.1, 0.2]),
+        },
+        number=3,
+    ),
     **_room("stressors", "corrupt", {"image": IMAGE}, name="fog", severity=3),
     **_room("stressors", "move_labels", {"labels": MAP}, name="elastic_transform", severity=3, key="a"),
     **_room(
@@ -242,9 +261,12 @@ OTHERS = {
     " detection_from_histogram ece ece_classwise invented mce metric_of_maps metric_of_scores missed nll"
     " panoptic_quality pe_os pe_us per_image precision_recall quantile_curve recognition_quality reliability"
     " roc rom ror rum rur score_pixels scorer_named segmentation_quality size_counts",
-    "ranking": "against_places classifier_rankings combined difference_intervals find_ranking leave_one_out"
-    " loss_intervals margin_intervals rank_accuracies sandwich standings uniform_steps",
-    "selection": "class_duels drawing_weights duels effective find_selector read_scale uniform",
+    "ranking": "against_places better_p_values classifier_rankings combined difference_intervals find_ranking"
+    " leave_one_out loss_intervals margin_intervals open_range point_difference_intervals point_intervals"
+    " point_scores point_totals pool_spread rank_accuracies ranks_from_points sandwich"
+    " spread_of_images_to_come standings uniform_steps",
+    "selection": "class_duels drawing_weights duels effective find_selector point_probabilities read_scale"
+    " uniform",
     "stressors": "add_colour_noise add_glow blend blur_depth blur_motion chance_of_lower_half coverage"
     " decoded_overlay depth_by_place drawn_cutout drawn_cutouts hold_out known_of_splits layer_of"
     " match_brightness match_histogram noise_levels plan_blend plan_of_text preset_classes reason_to_drop"

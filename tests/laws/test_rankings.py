@@ -18,6 +18,12 @@ from faultscape.errors import RankingError
 from faultscape.nouns import Draw, Slot
 from faultscape.ranking.catalogue import KINDS, RANKINGS, Ranking, find_ranking, refuse_misfits, taking
 from faultscape.ranking.pair_cases import PairCounts
+from faultscape.ranking.points.answers import PointAnswers
+from faultscape.ranking.points.estimates import point_scores
+from faultscape.ranking.points.intervals import pool_spread
+from faultscape.ranking.points.pool import PointPool, mask_counts
+from faultscape.ranking.points.row import point_ranking
+from faultscape.ranking.points.totals import point_totals
 from faultscape.standings import Standings
 from made_draws import draw_rankings
 from refusals import refused
@@ -121,12 +127,27 @@ def of_choices(order: list[int], accuracy: np.ndarray = GRADED) -> Standings:
     )
 
 
+def of_points(order: list[int]) -> Standings:
+    """Nine classes of four pixels each, of which a model is right about a share; a mask tells every pixel."""
+    names = [MODELS[k] for k in order]
+    rng = np.random.default_rng(5)
+    truth = np.repeat(np.arange(9), 4)
+    middle = np.where(rng.random(36) < 0.5, truth, 0)
+    said = np.stack([truth, middle, middle, np.roll(truth, 4)])[order]
+    pool = PointPool(np.zeros((4, 0), int), np.zeros(0), 9, mask_counts(said, truth, 9))
+    totals = point_totals(pool, PointAnswers(np.zeros(0, int), np.zeros(0), np.zeros((0, 10))))
+    found = point_scores(totals)
+    row = point_ranking(tuple(names), found, pool_spread(totals, found), speaks_of="pool")
+    return Standings(tuple(names), {}, {}, {"points": row}, {})
+
+
 WORLDS: dict[str, Callable[..., Standings]] = {
     "ratios": of_duels,
     "counts": of_pairs,
     "draws": of_draws,
     "scores": of_duels,
     "choices": of_choices,
+    "points": of_points,
 }
 ALL = pytest.mark.parametrize("ranking", [*RANKINGS, OWN], ids=lambda ranking: ranking.name)
 
@@ -166,7 +187,7 @@ def test_scores_lie_in_the_span_that_the_entry_says(ranking: Ranking) -> None:
 
 
 @pytest.mark.parametrize(
-    "ranking", [r for r in RANKINGS if r.takes != "draws"], ids=lambda ranking: ranking.name
+    "ranking", [r for r in RANKINGS if r.takes not in ("draws", "points")], ids=lambda ranking: ranking.name
 )
 def test_a_model_without_any_label_has_no_score(ranking: Ranking) -> None:
     world, known = WORLDS[ranking.takes], RIGHT if ranking.takes == "counts" else GRADED

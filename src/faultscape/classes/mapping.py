@@ -17,7 +17,7 @@ from typing import Protocol
 
 from faultscape.classes.built_in import cityscapes, cityscapes_label_ids
 from faultscape.classes.class_lists import MAX_LABEL, table
-from faultscape.classes.names import shared
+from faultscape.classes.names import class_place, shared
 from faultscape.errors import ClassesError, closest
 from faultscape.nouns import Classes
 from faultscape.study.settings import Settings
@@ -153,6 +153,20 @@ def by_name(word: str, settings: Settings) -> str | None:
     meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
     # words that mean two classes, or occur in two lines, are mistakes
     return meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
+
+
+def class_named(word: str, settings: Settings) -> tuple[str, str]:
+    """Return what is wrong with the name of a class in a file of answers, or '' and the class: also by its
+    first name, if it was renamed since, or a synonym.
+    """
+    if not word:
+        return "it has no class", ""
+    classes = settings.class_list
+    try:
+        return "", classes.names[class_place(word, classes, "the answer")]
+    except ClassesError as error:
+        name = by_name(word, settings)
+        return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
 
 
 def _plain(word: str) -> str:

@@ -22,7 +22,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.formats import labelme, png
 from faultscape.formats.label_tools import coco_masks, coco_panoptic, cvat_images, cvat_masks, label_studio
 from faultscape.formats.label_tools.tool_labels import Format, Kind
-from faultscape.labelling import answers, label_tables
+from faultscape.labelling import answers, label_tables, point_tables
 from faultscape.nouns import Classes
 
 
@@ -75,6 +75,16 @@ CSV = Format(
     recognise=label_tables.filled,
     endings=frozenset({".csv"}),
 )
+POINTS = Format(
+    "points",
+    title="points",
+    says=point_tables.SAYS,
+    kind="points",
+    write=point_tables.point_table,
+    read=point_tables.read_points,
+    recognise=point_tables.filled,
+    endings=frozenset({".csv"}),
+)
 FORMATS: tuple[Format, ...] = (
     PNG,
     replace(PNG, name="png-index", title="mask of plain ids", write=_write_plain, same_as="png"),
@@ -86,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
     label_studio.LABEL_STUDIO_BITMASK,
     coco_panoptic.COCO_PANOPTIC,
     coco_masks.COCO,
+    POINTS,
     CSV,
 )
 _NAMED = {entry.name: entry for entry in FORMATS}

@@ -53,6 +53,9 @@ def discards_text(slots: Slots, now: Slots, discarded: Collection[str]) -> str:
 
     ``now`` is the selection as it counts now. Images drawn for all models at once are not replaced.
     """
+    if lost := sum(point.image in discarded for point in slots.points):
+        do = "does" if lost == 1 else "do"
+        return f"{counted(lost, 'point lies', 'points lie')} in discarded images and {do} not count"
     gone = set(slots.images) & set(discarded)
     if not gone:
         return ""

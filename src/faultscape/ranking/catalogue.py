@@ -27,7 +27,7 @@ import numpy as np
 
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
-from faultscape.nouns import Draw, Row
+from faultscape.nouns import Draw, Point, Row
 from faultscape.ranking.choice_shares import choice_strengths
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
@@ -44,7 +44,7 @@ from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
-Takes = Literal["ratios", "counts", "scores", "draws", "choices"]
+Takes = Literal["ratios", "counts", "scores", "draws", "choices", "points"]
 _BOUNDS = ("share", "difference", "none")
 _INTERVALS = ("bootstrap", "wilson", "student")
 FAITHFUL: Kind = "faithful"
@@ -69,6 +69,7 @@ class Ranking:
     - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a
       label does not decide, weights how often an image is drawn;
     - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
+    - "points": ``compute(PointScores) -> (J,)``, of answers to single pixels (see ranking.points);
     - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two
       models (`choice_shares.choice_games`).
 
@@ -259,6 +260,19 @@ RANKINGS: tuple[Ranking, ...] = (
         score=_PER_IMAGE + " over all images, estimated",
     ),
     Ranking(
+        "points",
+        "Points, pooled mIoU",
+        "Points",
+        "IoU of each class over all pixels that could be drawn, estimated from points",
+        "ours; Särndal, Swensson and Wretman 1992",
+        UNBIASED,
+        "points",
+        lambda found: found.score,
+        "share",
+        "student",
+        score="pooled mIoU over all images that could be drawn, estimated",
+    ),
+    Ranking(
         "reuse_margins",
         "Margins, all labels",
         "Margins, all",
@@ -313,6 +327,7 @@ _CALLED_WITH = {  # the arguments and the result of a user's own ranking
         "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)"
     ),
 }
+_OF_ONE_KIND = ("draws", "choices", "points")  # what no ranking of your own can take
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 
@@ -397,7 +412,7 @@ def find_ranking(source: str) -> Ranking:
             raise OptionError(
                 f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}"
             )
-    if held.takes in ("draws", "choices"):
+    if held.takes in _OF_ONE_KIND:
         raise OptionError(
             f"ranking {source}: takes {held.takes}, which rankings of your own cannot; let it take scores,"
             " counts or ratios"
@@ -467,9 +482,11 @@ def _read_only(given: Any) -> Any:
 CHANCE = "chance"
 BEST = "best"
 TOP = "top"
+POINTS = "points"
 DUELS = "duels"
 FIRST = {  # per way of choosing, the first of these that is present and usable
     CHANCE: ("prediction_powered", "lure", "reuse_mean"),
+    POINTS: ("points",),
     BEST: ("reuse_margins", "margins", "reuse_mean"),
     TOP: ("reuse_mean",),  # a control variate can collapse after choices without probabilities
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
@@ -478,7 +495,8 @@ SELECTION = "--goal order"
 
 
 def chosen_by(rows: Sequence[Row]) -> str:
-    """Return how the images of a selection were chosen: by ``chance`` if every draw has a probability.
+    """Return how the images of a selection were chosen: by ``chance`` if every draw has a probability; pixels
+    as ``points``.
 
     >>> (
     ...     chosen_by([Draw("random", 1, 1, "x", 1.0, 0.5, 2)]),
@@ -488,6 +506,8 @@ def chosen_by(rows: Sequence[Row]) -> str:
     >>> chosen_by([])
     'duels'
     """
+    if rows and isinstance(rows[0], Point):
+        return POINTS
     if not rows or not isinstance(rows[0], Draw):
         return DUELS
     return CHANCE if all(math.isfinite(row.probability) for row in rows) else TOP

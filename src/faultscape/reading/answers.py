@@ -7,7 +7,7 @@ become places of the study's classes; a label that is void or no longer a class 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +101,17 @@ def _answers(
     how = np.full((len(wanted), labels.shape[1]), np.nan, np.float32)
     out[here], how[here] = known[row], sure[row]
     return out, how
+
+
+def class_rows(study: Study, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the yes/no answers of a truth that count, without those about ``removed`` images, with the first
+    names of renamed classes: what a key of the truth is made of.
+    """
+    first = study.settings.classes.first_name_of
+    rows = study.answers.answers(truth)
+    return [
+        (image, first.get(class_, class_), *more) for image, class_, *more in rows if image not in removed
+    ]
 
 
 def read_label_sets(study: Study, truth: str, images: Sequence[str]) -> list[frozenset[int] | None]:

@@ -106,6 +106,19 @@ def counting(
     return kept, len(said) - len(kept)
 
 
+def choice_rows(study: Study, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the choices of a truth that count, sorted, without those about ``removed`` images, normalised so
+    that the order of the two models does not matter: what a key of the truth is made of.
+    """
+    rows = list[tuple[str, ...]]()
+    for one in study.choices.choices(truth):
+        choice = one if one.first <= one.second else one.turned
+        if choice.image not in removed:
+            named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
+            rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
+    return sorted(rows)
+
+
 def shares(choices: Iterable[Choice], weights: Mapping[str, float] | None = None) -> Shares:
     """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not
     sure" are half, skips are left out (Yan et al. 2021). With ``weights`` {annotator: weight} a share is the

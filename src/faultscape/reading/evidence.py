@@ -178,7 +178,8 @@ def chosen_by_models(drawn: Iterable[Slots]) -> set[str]:
     """Return the images that selections chose because of the models' predictions, or have as spares: all but
     even draws, and but those that a cap keeps out.
     """
-    chosen = (slots.rows for slots in drawn if not draws_evenly(slots.definition))
+    # points ask for no label of their image
+    chosen = (slots.rows for slots in drawn if not draws_evenly(slots.definition) and not slots.points)
     return {row.image for rows in chosen for row in rows if row.place <= KEPT_OUT}
 
 
@@ -207,7 +208,7 @@ def labelled_among(study: Study, images: Collection[str]) -> set[str]:
 def tell_discards(study: Study, images: Collection[str]) -> None:
     """Print how each selection with newly discarded images counts now."""
     for name, held in study.selections.items() if images else ():
-        if not set(held.slots.images).isdisjoint(images):
+        if not {row.image for row in held.slots.chosen}.isdisjoint(images):
             print(f"selection {name}: {discards_text(held.slots, held.now, study.discarded)}")
 
 

@@ -3,6 +3,8 @@ selection of classifiers asks.
 
 Conventions: an image counts as labelled when the selection has no open question about it: for label maps a
 map; for classifiers a label, or answers that decide for both models of a pair, or for all models of a draw.
+A selection of points asks about points instead of images: one counts as labelled when it has an answer, or
+its image has a map.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
+from faultscape.reading.points.truths import point_truth
 from faultscape.selection.spares import effective, with_models_left
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
@@ -41,24 +44,28 @@ class Selection:
     @cached_property
     def now(self) -> Slots:
         """The selection as it counts now: images that were discarded or left the corpus are replaced by
-        spares, and draws do without models that left the study.
+        spares, draws do without models that left the study, and points, which speak about any model, have
+        those that came since.
         """
         return self.without(self._study.discarded)
 
     def without(self, discarded: Mapping[str, str]) -> Slots:
         """Return the selection as it would count if these images were ``discarded``, {image: reason}."""
         slots = with_models_left(self.slots, self._study.settings.models)
+        if slots.points:
+            added = [model for model in self._study.models if model not in slots.models]
+            slots = replace(slots, models=(*slots.models, *added))
         gone = {row.image for row in slots.rows} - self._study.ids
         return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
 
     def __repr__(self) -> str:
-        chosen = counted(len(self.now.images), "image")
+        chosen = counted(self.now.asked, "point" if self.now.points else "image")
         return f"<selection {self.name}: {chosen} by {self.slots.definition['selector']}>"
 
 
 class LabelCount(NamedTuple):
-    """How many images are labelled, how many in part, whether everything left was asked once and remained
-    undecided, and which images are labelled.
+    """How many images (or points) are labelled, how many in part, whether everything left was asked once and
+    remained undecided, and which images are labelled.
     """
 
     labelled: int
@@ -114,7 +121,12 @@ def _chosen_on(study: Study, slots: Slots, truth: str) -> tuple[set[str], set[st
 
 
 def count_labels(study: Study, slots: Slots, truth: str) -> LabelCount:
-    """Count the images of a selection, as it counts now, that have labels of a truth."""
+    """Count the images of a selection, as it counts now, that have labels of a truth, or its points that have
+    answers.
+    """
+    if slots.points:
+        done = point_truth(study, slots.points, truth).done
+        return LabelCount(int(done.sum()), 0, False)
     if not study.classifies:
         folder = label_maps.truth(study.root, truth)
         shard_of = study.corpus.shards_of(slots.images)
@@ -170,26 +182,27 @@ def labelled_already(study: Study, slots: Slots, truth: str) -> int:
 
 
 def refuse_waiting(study: Study, name: str, more: int) -> None:
-    """Raise SelectionError if most images that the last ``--more`` drew have no label yet, while some are
-    left to draw: then the same line was typed twice, or the earlier draws should be labelled first.
+    """Raise SelectionError if most images, or points, that the last ``--more`` drew have no label yet, while
+    some are left to draw: then the same line was typed twice, or the earlier draws should be labelled first.
     """
     slots = study.selection(name).now
-    if not slots.draws:  # all are discarded
+    if not slots.for_all:  # all are discarded
         return
-    last = max(row.round for row in slots.draws)
-    drawn = replace(slots, rows=tuple(row for row in slots.draws if row.round == last))
+    last = max(row.round for row in slots.rows)
+    drawn = replace(slots, rows=tuple(row for row in slots.rows if row.round == last))
     counts = [count_labels(study, drawn, truth) for truth in study.truths]
     if any(count.undecided for count in counts):  # all of it was asked
         return
-    number = len(drawn.images)
+    number = drawn.asked
     waiting = number - max((count.labelled for count in counts), default=0)
-    left = slots.draws[0].pool > len(slots.rows)
+    left = slots.rows[0].pool > len(slots.rows)
     if last > 1 and left and 2 * waiting > number:
-        those = f"{waiting:,} of the {counted(number, 'image')} that --more drew last for selection {name!r}"
+        what, option = ("point", "points") if slots.points else ("image", "budget")
+        those = f"{waiting:,} of the {counted(number, what)} that --more drew last for selection {name!r}"
         total = len(slots.rows) + more
         raise SelectionError(
             f"{those} have no label yet: --more draws again once they are labelled; to draw now, give the"
-            f" total, --budget {total}"
+            f" total, --{option} {total}"
         )
 
 
@@ -202,7 +215,7 @@ def tell_waiting(study: Study, name: str, truth: str | None, *, learns: bool) ->
     waiting = (
         0
         if any(count.undecided for count in counts)
-        else len(now.images) - max((count.labelled for count in counts), default=0)
+        else now.asked - max((count.labelled for count in counts), default=0)
     )
     if waiting:
         what = "; the new draws cannot learn from them" if learns else ""

@@ -21,15 +21,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
 from faultscape.nouns import MAIN, Classes, JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
+from faultscape.reading.answers import class_rows
+from faultscape.reading.choices import choice_rows
 from faultscape.reading.label_counts import LabelCount, Selection, count_labels
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
+from faultscape.reading.points.truths import answer_rows
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
 from faultscape.study import lock
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.points import PointAnswers
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.folder import existing, file_version
 from faultscape.study.json_text import read_object
@@ -344,6 +348,12 @@ class Study:
         """Return the current key of everything that a selection over these models is drawn from."""
         return self._drawn_from(tuple(models))
 
+    def pool_key(self, slots: Slots) -> str:
+        """Return the current key of everything that a selection depends on: points, which speak about any
+        model, stay what they are if predictions change.
+        """
+        return self.drawn_from(() if slots.points else slots.models)
+
     def knows(self, models: Sequence[str]) -> bool:
         """Whether the study still has all of these models."""
         return all(model in self.settings.models for model in models)
@@ -396,6 +406,11 @@ class Study:
         return Choices(self.root, self.database)
 
     @cached_property
+    def point_answers(self) -> PointAnswers:
+        """What people see at single pixels."""
+        return PointAnswers(self.root, self.database, lambda: self.settings.classes)
+
+    @cached_property
     def discarded(self) -> dict[str, str]:
         """{discarded image: reason}."""
         return self.answers.discarded()
@@ -425,11 +440,12 @@ class Study:
 
     @cached_property
     def truths(self) -> list[str]:
-        """The names under which labels are stored, sorted; answers to questions and choices between two
-        models count as labels.
+        """The names under which labels are stored, sorted; answers to questions and points, and choices
+        between two models, count as labels.
         """
-        answered = self.answers.truths() if self.classifies else self.choices.truths()
-        return sorted({*self.label_folders, *answered})
+        if self.classifies:
+            return sorted({*self.label_folders, *self.answers.truths()})
+        return sorted({*self.label_folders, *self.choices.truths(), *self.point_answers.truths()})
 
     def find_truth(self, asked: str | None = None) -> str:
         """Return the truth that counts: the one asked for, else `labels`, else the only one; '' if there is
@@ -498,35 +514,17 @@ class Study:
         parts = self.manifest(label_maps.truth(self.root, truth))
         labels = [(name, part.sha256) for name, part in sorted(parts.items())]
         removed = {image.id for image in read_removed(self.corpus)}
-        answers = self._answer_rows(truth, removed)
+        answers = class_rows(self, truth, removed) if self.classifies else []
         gone = sorted(self.labels_gone(truth).items()) if removed else []
-        chosen = sorted(self._choice_rows(truth, removed))
+        chosen = [] if self.classifies else choice_rows(self, truth, removed)
+        points = [] if self.classifies else answer_rows(self, truth, removed)
         return key_of(
             labels,
             *([answers] if answers or gone else []),
             *([gone] if gone else []),
             *([["choices", *chosen]] if chosen else []),
+            *([["points", *points]] if points else []),
         )
-
-    def _answer_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the answers of a truth that count, with the first names of renamed classes."""
-        first = self.settings.classes.first_name_of
-        rows = self.answers.answers(truth) if self.classifies else []
-        return [
-            (image, first.get(class_, class_), *more) for image, class_, *more in rows if image not in removed
-        ]
-
-    def _choice_rows(self, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
-        """Return the choices of a truth that count, normalised so that the order of the two models does not
-        matter.
-        """
-        rows = list[tuple[str, ...]]()
-        for one in () if self.classifies else self.choices.choices(truth):
-            choice = one if one.first <= one.second else one.turned
-            if choice.image not in removed:
-                named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
-                rows.append((*named, str(choice.repeat), choice.first_shown, choice.second_shown))
-        return rows
 
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""

@@ -73,10 +73,16 @@ def hours_words(hours: float | None, line: str = "") -> str:
 
 
 def nothing_said(
-    first: Standings | None, models: Sequence[str], labelled: int, work: Work, why_not: str = ""
+    first: Standings | None,
+    models: Sequence[str],
+    labelled: int,
+    work: Work,
+    why_not: str = "",
+    answered: int = 0,
 ) -> Verdict:
     """Return the verdict where no standings say who could be best; ``first`` are some that there are, and
-    ``why_not`` says why these have no intervals.
+    ``why_not`` says why these have no intervals. ``labelled`` images have a label, ``answered`` points an
+    answer.
     """
     if len(models) < 2:
         alone = f"{models[0]} is the only model: there is nothing to choose" if models else ""
@@ -84,9 +90,11 @@ def nothing_said(
         return Verdict(tuple(models), False, head, (f"{head}.",), next=work.line, hours=work.hours)
     head = f"No one can say yet which of the {len(models)} models is best"
     if first is None:
+        points = [f"{counted(answered, 'point is', 'points are')} answered"] if answered else []
+        images = [f"{counted(labelled, 'image is', 'images are')} labelled"] if labelled else []
         why = (
-            f"{counted(labelled, 'image is', 'images are')} labelled, and nothing is ranked yet."
-            if labelled
+            f"{' and '.join([*images, *points])}, and nothing is ranked yet."
+            if images or points
             else "No image is labelled."
         )
     elif first.labels.get("used", FEW) < FEW:

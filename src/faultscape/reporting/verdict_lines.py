@@ -44,6 +44,7 @@ METRICS = {
 }
 _LATER = {FUTURE: "images to come", SAME_GROUPS: "more images of the same groups"}
 _NAMED = 4  # more models than that are counted, not named
+_MOST_POINTS = 20_000  # with more needed, two models are nearly equal
 _PAIRS = 2  # open pairs that are named
 
 
@@ -105,13 +106,26 @@ def verdict(
 
 
 def _speaker(standings: Mapping[str, Standings]) -> str:
-    """Return the selection that speaks: of those whose intervals claim most, the one with most labels; ''
-    without any.
+    """Return the selection that speaks: of those whose intervals claim most, the one with most labels;
+    between images and points, whose numbers cannot be compared, the one with the narrowest interval of the
+    leader's lead. '' without any.
     """
     claims = [name for name, one in standings.items() if _claims(one)]
     first = {name: standings[name].rankings[recommended(standings[name])] for name in claims}
     drawn = [name for name in claims if not descriptive(first[name])]
-    return max(drawn or claims, key=lambda name: standings[name].labels.get("used", 0), default="")
+    most = {
+        points: max(
+            (name for name in drawn or claims if ("points" in standings[name].labels) == points),
+            key=lambda name: standings[name].labels.get("used", 0),
+            default="",
+        )
+        for points in (False, True)
+    }
+
+    def width(name: str) -> float:
+        return next((gap.interval[1] - gap.difference for gap in first[name].gaps), math.inf)
+
+    return min(filter(None, most.values()), key=width, default="")
 
 
 def _claims(standings: Standings) -> bool:
@@ -127,6 +141,8 @@ def _spoken(standings: Standings, name: str) -> ModelRanking:
 
 
 def _metric(standings: Standings) -> str:
+    if "metric" in standings.definitions:
+        return str(standings.definitions["metric"])
     concordance = str(standings.definitions.get("concordance", "")) or "accuracy"
     return METRICS.get(concordance, concordance)
 
@@ -240,6 +256,8 @@ def _not_settled(
             return f"{gap.model} or {gap.other}{'' if later else ' (settled on this pool)'}"
         if whole:  # nothing is left to label
             return f"{gap.model} or {gap.other}"
+        if "points" in standings.labels:
+            return f"{gap.model} or {gap.other}{_more_points(gap, standings.labels['points'])}"
         key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
         need = needs.get((key[0], key[1]))
         return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"
@@ -266,6 +284,23 @@ def _more(need: PairNeed | None, used: int) -> str:
     if not middle:
         return f" (up to {counted(high, 'more label')} would decide this pool)"
     return f" (about {counted(middle, 'more label')} would decide this pool, {low:,} to {high:,})"
+
+
+def _more_points(gap: Gap, used: int) -> str:
+    """Return how many points more would tell two models apart if the difference stays as it is: intervals
+    narrow with the root of their number.
+
+    >>> _more_points(Gap("a", "b", 0.02, [-0.01, 0.05], False), 300)
+    ' (about 400 more points would decide this pool)'
+    >>> _more_points(Gap("a", "b", 0.001, [-0.03, 0.032], False), 300)
+    ' (more than 20,000 points would be needed)'
+    """
+    wide = (gap.interval[1] - gap.difference) / gap.difference if gap.difference > 0 else math.inf
+    total = used * wide**2
+    if not total <= _MOST_POINTS:
+        return f" (more than {_MOST_POINTS:,} points would be needed)"
+    more = math.ceil(max(total - used, 1) / 50) * 50
+    return f" (about {more:,} more points would decide this pool)"
 
 
 def _where_it_fails(failing: Failing, score_is: str) -> str:
@@ -314,7 +349,8 @@ def _caveats(
         if other != speaks and _claims(table):
             leader = table.rankings[recommended(table)].order[0]
             if leader not in best:
-                out.append(f"On the images of selection {other}, {leader} leads.")
+                items = "points" if "points" in table.labels else "images"
+                out.append(f"On the {items} of selection {other}, {leader} leads.")
     truth = one.provenance.get("truth", "labels")
     against = {other: held for other, held in one.by_truth.items() if held.leader != best[0]}
     for other, held in list(against.items())[:1]:

@@ -14,6 +14,8 @@ from .information import mix as mix
 from .model_picker import belief as belief
 from .model_picker import query as query
 from .model_picker import remaining as remaining
+from .points.point_draws import draw_points as draw_points
+from .points.probabilities import point_probabilities as point_probabilities
 from .proposals import disputed as disputed
 from .proposals import entropy as entropy
 from .proposals import entropy_of_labels as entropy_of_labels

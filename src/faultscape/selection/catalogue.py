@@ -138,6 +138,16 @@ SELECTORS = (
         tasks=("classification",),
         defaults={"epsilon": model_picker.EPSILON},
     ),
+    Selector(
+        name="points",
+        title="points",
+        purpose="single pixels instead of images, by what each is expected to tell about the models' mIoU",
+        source="ours; Neyman 1934 for the draws",
+        learns="accuracy",
+        tasks=("segmentation",),
+        options=("border", "truth"),
+        pixels=True,
+    ),
 )
 NAMES = tuple(one.name for one in SELECTORS)
 ADAPTIVE = tuple(one.name for one in SELECTORS if one.adaptive)
@@ -189,6 +199,7 @@ FACTS: Mapping[str, tuple[Task, ...]] = (
     )
 )
 LEARNS = ("never", "votes", "accuracy", "belief", "queries")
+POINTS = "points"  # the selector that draws pixels
 
 
 def _refuse_unknown_words(source: str, found: Selector) -> None:
@@ -242,7 +253,11 @@ def _checked(source: str, function: Weigh, expected: str, fits: Callable[[np.nda
 
 
 def check_goal(goal: str) -> None:
-    """Raise OptionError for an unknown goal."""
+    """Raise OptionError for an unknown goal of drawn images."""
+    if goal == "values":
+        raise OptionError(
+            "--goal values is for points; add --points N, or draw images with --goal order or best"
+        )
     if goal not in GOALS:
         raise OptionError(f"--goal is {' or '.join(GOALS)}; got {goal!r}.{closest(goal, list(GOALS))}")
 

@@ -19,7 +19,7 @@ Task = Literal["segmentation", "classification"]
 Facts = Mapping[str, np.ndarray]
 Weigh = Callable[[Facts, weights.DrawOptions], np.ndarray]
 BOTH: tuple[Task, ...] = ("segmentation", "classification")
-DRAWN = ("budget", "more", "seed", "keep_duplicates")  # the options of every selector that draws
+DRAWN = ("more", "seed", "keep_duplicates")  # the options of every selector that draws
 _OF_TASK: Mapping[Task, tuple[str, ...]] = MappingProxyType(
     {"segmentation": ("concordance", "over"), "classification": ()}
 )
@@ -38,8 +38,8 @@ class Selector:
     addition to those of everything that draws, ``of_task`` more that apply in studies of one task,
     ``defaults`` the initial content of its definition; ``duels`` the options, by task, for duels of models;
     ``goals`` the values of `select --goal` that it serves; ``even`` says that each image of the pool is drawn
-    with the same probability, so that labels of its draws represent the whole pool; ``source`` where it comes
-    from.
+    with the same probability, so that labels of its draws represent the whole pool; ``pixels`` that it draws
+    pixels, from facts about them, and neither weighs nor prefers images; ``source`` where it comes from.
     """
 
     name: str  # what `select --selector` takes
@@ -57,11 +57,12 @@ class Selector:
     duels: Mapping[Task, tuple[str, ...]] = field(default_factory=dict)
     goals: tuple[str, ...] = ()
     even: bool = False
+    pixels: bool = False
 
     @property
     def chance(self) -> bool:
         """Return whether it draws with known probabilities, so that scores can be estimated."""
-        return self.weigh is not None
+        return self.weigh is not None or self.pixels
 
     @property
     def adaptive(self) -> bool:
@@ -79,5 +80,7 @@ class Selector:
 
     def takes(self, task: Task, *, goal: bool = False) -> tuple[str, ...]:
         """Return the options of `select` that apply when it draws."""
+        if self.pixels:
+            return ("points", "goal", *DRAWN, *self.options)
         own = ("truth",) if self.learns_of(task) else self.options
-        return (*DRAWN, *(("goal",) if goal else ()), *own, *self.of_task[task])
+        return ("budget", *DRAWN, *(("goal",) if goal else ()), *own, *self.of_task[task])

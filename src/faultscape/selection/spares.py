@@ -44,7 +44,7 @@ def with_models_left(slots: Slots, known: Collection[str]) -> Slots:
     two are left; a duel has no meaning without its models.
     """
     left = tuple(model for model in slots.models if model in known)
-    return replace(slots, models=left) if slots.draws and len(left) > 1 else slots
+    return replace(slots, models=left) if slots.for_all and len(left) > 1 else slots
 
 
 def extended(old: Slots, new: Slots) -> tuple[Row, ...]:

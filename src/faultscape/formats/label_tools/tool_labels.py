@@ -47,12 +47,12 @@ class ToolLabel:
     without_area: Mapping[str, int] = field(default_factory=dict)
 
 
-Kind = Literal["masks", "bundle", "questions"]
+Kind = Literal["masks", "bundle", "questions", "points"]
 
 
 @dataclass(frozen=True)
 class Format:
-    """A label format, of one of three kinds.
+    """A label format, of one of four kinds.
 
     ``masks`` are a file for each image. `write` takes (label, image, size, ids, classes) and returns the
     bytes of one label, whose ids (H, W) a model filled in, or None; if it returns None, no file is written.
@@ -69,6 +69,10 @@ class Format:
     (image, class) and the glosses of classes, and returns the text of a file. `read` takes (path, column) and
     returns its content as `Lines`, with labels from the column if one is named. `recognise` takes a path and
     returns how many lines are filled in; LabellingError for any other file.
+
+    ``points`` are a table of pixels of images. `write` takes points (image, row, column, crop), and returns
+    the text of a file. `read` takes a path and returns its content as `PointLines`. `recognise` takes a path
+    and returns how many lines are filled in; LabellingError for any other file.
 
     ``check`` takes the path of a file, or of a folder of masks, and returns what the tool would reject, in
     sentences. ``says`` tells what to do with the exported files, {folder} being the folder ``labels``, {out}

@@ -33,17 +33,34 @@ def gaps(
     >>> gap.model, round(gap.difference, 3), [round(end, 3) for end in gap.interval], gap.settled
     ('b', 0.2, [-0.083, 0.483], False)
     """
+    # of losses, the other's minus the model's
+    bounds = difference_intervals(found, level_of_all(len(models))).swapaxes(0, 1)
+    return gaps_within(models, order, scores, bounds, beats)
+
+
+def level_of_all(models: int) -> float:
+    """Return the level of the interval of each difference with which those of all pairs hold at once.
+
+    >>> round(level_of_all(4), 4)
+    0.9917
+    """
+    return 1 - (1 - LEVEL) / max(models * (models - 1) / 2, 1)
+
+
+def gaps_within(
+    models: Sequence[str], order: Sequence[str], scores: np.ndarray, bounds: np.ndarray, beats: np.ndarray
+) -> list[Gap]:
+    """Return the gaps as `gaps` does, from intervals ``bounds`` (J, J, 2) of the score of the row model minus
+    that of the column model.
+    """
     place = {model: k for k, model in enumerate(models)}
-    pairs = len(models) * (len(models) - 1) / 2
-    bounds = difference_intervals(found, 1 - (1 - LEVEL) / max(pairs, 1))
     wanted = [(order[0], other) for other in order[1:]] + list(pairwise(order[1:]))
     out = []
     for model, other in wanted:
         a = place[model]
         b = place[other]
         difference = float(scores[a] - scores[b])
-        # of losses, the other's minus the model's
-        low, high = bounds[b, a].tolist()
+        low, high = bounds[a, b].tolist()
         settled = bool(beats[a, b])
         low = min(max(low, 0.0) if settled else min(low, 0.0), difference)
         high = max(high, difference)

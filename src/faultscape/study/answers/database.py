@@ -185,7 +185,7 @@ class Database:
         if not self.there:
             return 0
         with self.connection("read") as connection:
-            if not self.has_tables(connection):
+            if not self._has(connection, name):
                 return 0
             return connection.execute(sa.select(sa.func.max(schema.tables()[name].c.number))).scalar() or 0
 
@@ -199,7 +199,7 @@ class Database:
             return []
         table = schema.tables()[name]
         with self.connection("read") as connection:
-            if not self.has_tables(connection):
+            if not self._has(connection, name):
                 return []
             query = sa.select(*(table.c[column] for column in columns)).order_by(table.c.number)
             if after > 0:
@@ -217,23 +217,27 @@ class Database:
                 f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})" if self._settings.url else "BEGIN IMMEDIATE"
             )
             connection.exec_driver_sql(alone)
-            if not self.has_tables(connection):
-                about = schema.tables()[schema.ABOUT]
+            there = self.has_tables(connection)
+            about = schema.tables()[schema.ABOUT]
+            # an earlier Faultscape of the same version made fewer tables
+            if not there or not _names(connection) >= {*schema.tables()}:
                 about.metadata.create_all(connection)
                 for statement in schema.guards(connection.dialect.name):
                     connection.exec_driver_sql(statement)
+            if not there:
                 connection.execute(about.insert(), [{"name": "version", "value": str(schema.VERSION)}])
         self._created = True
 
-    def has_tables(self, connection: sa.Connection) -> bool:
-        """Return whether the tables exist, which are created all at once; StudyError for those of another
-        version or another study.
-        """
-        import sqlalchemy as sa
+    def _has(self, connection: sa.Connection, name: str) -> bool:
+        """Return whether there is a table, which answers of an earlier Faultscape may lack."""
+        there = self.has_tables(connection)
+        return there and ((self._open and self._created) or name in _names(connection))
 
+    def has_tables(self, connection: sa.Connection) -> bool:
+        """Return whether the tables exist; StudyError for those of another version or another study."""
         if self._open and self._created:
             return True
-        names = set(sa.inspect(connection).get_table_names())
+        names = _names(connection)
         if schema.ABOUT not in names:
             if not names & {*schema.SAID}:
                 return False
@@ -259,6 +263,13 @@ class Database:
                 " (faultscape collect NEW IMAGES), and answer there"
             )
         return True
+
+
+def _names(connection: sa.Connection) -> set[str]:
+    """Return the names of the tables of a database."""
+    import sqlalchemy as sa
+
+    return set(sa.inspect(connection).get_table_names())
 
 
 def bind(root: Path, url: str) -> AnswerSettings:

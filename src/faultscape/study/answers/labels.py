@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import chains, latest_name, new_rows
-from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
+from faultscape.study.answers.new_rows import new_rows
+from faultscape.study.answers.renamed_classes import RenamedClasses
+from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, TRAINING
 from faultscape.study.settings import ClassSettings, read_settings
 
 _TAKEN_BACK = ""  # the answer of a row that withdraws
@@ -260,21 +261,9 @@ class Answers:
         )
 
     def rename(self, renamed: Mapping[str, str]) -> None:
-        """Rename classes of the study's list in all answers so far, {name: a name that no class of it has}.
-
-        Answers in older files under the first name of a class that was renamed before are entered under its
-        current name, so that no later list loses them.
-        """
-        if not (rows := self._held.read(ANSWERS, "number", "class")):
-            return
-        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="class"))
-        known = self._classes()
-        names_of = dict.fromkeys(called(word, number) for number, word in rows)
-        settled = {names[-1]: now for names in names_of if (now := latest_name(names, known)) != names[-1]}
-        about = {"until": rows[-1][0], "kind": "class"}
-        self._held.add(
-            RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]]
-        )
+        """Rename classes of the study's list in all answers so far, {name: one that no class has}."""
+        if rows := self._held.read(ANSWERS, "number", "class"):
+            self._class_names.rename(rows[-1][0], rows, renamed)
 
     def _said(self, after: int = 0, *more: str) -> list[tuple[Any, ...]]:
         """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth,
@@ -283,19 +272,9 @@ class Answers:
         columns = ("number", "image", "class", "annotator", "answer", "truth", *more)
         if not (rows := self._held.read(ANSWERS, *columns, after=after)):
             return []
-        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="class"))
-        known = self._classes()
-        return [
-            (image, latest_name(called(word, number), known), *rest) for number, image, word, *rest in rows
-        ]
+        names = self._class_names
+        return [(image, names.now(word, number), *rest) for number, image, word, *rest in rows]
 
-    def _classes(self) -> dict[str, str]:
-        """Return {name, or first name: current name} of the study's classes; a name that is the first name of
-        another class is its own.
-        """
-        if not (self._root / "study.toml").exists():
-            return {}
-        classes = self._settings()
-        return {first: name for name, first in classes.first_name_of.items()} | {
-            name: name for name in classes.names
-        }
+    @property
+    def _class_names(self) -> RenamedClasses:
+        return RenamedClasses(self._root, self._held, "class", self._settings)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 
-from faultscape.study.answers.schema import ANSWERS, CHOICES
+from faultscape.study.answers.schema import ANSWERS, CHOICES, POINTS
 
-LEAST_SECONDS = {ANSWERS: 0.25, CHOICES: 0.5}
+LEAST_SECONDS = {ANSWERS: 0.25, POINTS: 0.25, CHOICES: 0.5}
 _MARK = "too_quick"
 
 

@@ -21,11 +21,11 @@ LABELS = "labels"  # the truth of answers that name none
 SALT = "secret"  # the name of a row of ``about``
 OWN = ("version", "study")  # rows of ``about`` that are not copied to another database
 TRAINING = "(training)"  # instead of a truth, for items whose answer is known
-DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
-    "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "about", "annotators",
+DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS, ABOUT, ANNOTATORS = (
+    "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "points", "about", "annotators",
 )  # fmt: skip
 _ONLY_ADDED = "answers are only ever added"
-SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED)
+SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS)
 
 
 @cache
@@ -126,6 +126,20 @@ def tables() -> Mapping[str, sa.Table]:
             number("repeat"),
             text("side"),
             number("session"),
+        ),
+        POINTS: said(
+            POINTS,
+            key(),
+            text("truth"),
+            text("image", index=True),
+            number("row"),
+            number("column"),
+            text("answer"),
+            text("annotator"),
+            number("repeat"),
+            seconds(),
+            text("shown"),
+            text("source"),
         ),
         ABOUT: sa.Table(ABOUT, together, sa.Column("name", sa.Text, primary_key=True), text("value")),
         ANNOTATORS: sa.Table(

@@ -1,5 +1,5 @@
-"""Withdraw everything that one person said: choices, yes/no answers, including those of training, tags, and
-votes to discard.
+"""Withdraw everything that one person said: choices, yes/no answers and answers to points, including those of
+training, tags, and votes to discard.
 
 Conventions: nothing is deleted; new rows withdraw the old ones. Masks, findings in other people's masks and
 comments on them stay, as do decided discards.
@@ -12,6 +12,7 @@ from dataclasses import replace
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.points import PointAnswers
 from faultscape.study.answers.schema import TRAINING
 from faultscape.study.answers.tags import Tags
 
@@ -32,6 +33,10 @@ def take_back_all(database: Database, annotator: str, source: str) -> int:
     for truth in (*answers.truths(), TRAINING):
         mine = [row[:3] for row in answers.answers(truth) if row[2] == annotator]
         answered += answers.take_back(mine, source, truth)
+    points = PointAnswers(database.root, database)
+    for truth in (*points.truths(), TRAINING):
+        seen = [one for one in points.answers(truth) if one.annotator == annotator]
+        answered += points.take_back(seen, source)
     tagged = tags.add_all(
         [replace(one, given=False) for one in tags.tags() if one.annotator == annotator], source
     )

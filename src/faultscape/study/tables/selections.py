@@ -2,11 +2,12 @@
 when they were.
 
 Conventions: selection ``main`` is stored in selection.csv / selection.json, others in selection-NAME.*. A row
-belongs to a duel (defender, attacker, class), a pair (model_a, model_b) or a draw for all models at once, as
-its header line shows. The JSON also names the models in order, a key of the corpus and predictions that the
-images were drawn from, and how many rows count: later ones are from a writer killed before it wrote the JSON.
-The definition of a selection that was replaced (``select --replace``) names its successor; a removed
-selection with labels is kept in STUDY/removed/NAME-DATE with the same files.
+belongs to a duel (defender, attacker, class), a pair (model_a, model_b), an image drawn for all models at
+once, or a point (a pixel of an image), as its header line shows. The JSON also names the models in order, a
+key of the corpus and predictions that the images were drawn from, and how many rows count: later ones are
+from a writer killed before it wrote the JSON. The definition of a selection that was replaced (``select
+--replace``) names its successor; a removed selection with labels is kept in STUDY/removed/NAME-DATE with the
+same files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import DamagedSelectionError, SelectionError, StudyChangedError, closest
-from faultscape.nouns import MAIN, Definition, Draw, PairSlot, Slot, Slots
+from faultscape.nouns import MAIN, Definition, Draw, PairSlot, Point, Slot, Slots
 from faultscape.study.folder import check_name, file_version, put
 from faultscape.study.json_text import read_object
 from faultscape.study.tables.logs import csv_text
@@ -29,7 +30,9 @@ REMOVED = "removed"
 REPLACED_BY = "replaced_by"
 # columns whose names differ from the fields
 _WORDS = {"class_": "class", "probability": "draw_probability", "pool": "pool_size"}
-_KINDS = {tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw)}
+_KINDS = {
+    tuple(_WORDS.get(f.name, f.name) for f in fields(kind)): kind for kind in (Slot, PairSlot, Draw, Point)
+}
 _CHANGED = "selection {!r} changed while it was read; run the command again"
 _READ: dict[str, Any] = {"str": str, "int": int, "float": lambda text: float(text) if text else math.nan}
 

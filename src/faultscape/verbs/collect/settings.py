@@ -234,6 +234,7 @@ def enter_settings(study: Study, wanted: Settings) -> None:
     renamed = _renamed(held, wanted.classes)
     if wanted.classes != held:
         study.answers.rename(renamed)
+        study.point_answers.rename(renamed)
         rename_held_classes(root, renamed)
     renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():

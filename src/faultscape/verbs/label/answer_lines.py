@@ -1,13 +1,13 @@
 """Everything people answered, except masks, as JSON lines: exported from a study, and imported into it or
 another.
 
-Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which
-ends a discard), tag or check. Its fields are the columns of its table without the number and the source.
-Lines are in the order of the rows; rows that take something back are included: their answer or reason is '',
-a tag is not ``given``. Choices and answers that took less time than a person needs are ``too_quick``, which
-is not read back: it follows from the other fields. Times are seconds since 1970. People appear under their
-pseudonyms. Rows that the study already has are skipped (`new_rows`), so a file can be read twice; lines
-without a time, as earlier versions wrote them, are read if they add something new.
+Conventions: a line is an object whose ``kind`` is choice, answer, point, discard, vote (to discard), keep
+(which ends a discard), tag or check. Its fields are the columns of its table without the number and the
+source. Lines are in the order of the rows; rows that take something back are included: their answer or reason
+is '', a tag is not ``given``. Choices, answers and points that took less time than a person needs are
+``too_quick``, which is not read back: it follows from the other fields. Times are seconds since 1970. People
+appear under their pseudonyms. Rows that the study already has are skipped (`new_rows`), so a file can be read
+twice; lines without a time, as earlier versions wrote them, are read if they add something new.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice
 from faultscape.study.answers.labels import Answer, Discard
 from faultscape.study.answers.least_times import too_quick
+from faultscape.study.answers.points import PointAnswer, classes_seen
 from faultscape.study.answers.schema import ANSWERS as ANSWERS_TABLE
-from faultscape.study.answers.schema import CHOICES
+from faultscape.study.answers.schema import CHOICES, POINTS
 from faultscape.study.answers.tags import Tag, Tags, region_within
 from faultscape.study.folder import local, put
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
 _STAGE = "answers"
-_Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
+_Kind = TypeVar("_Kind", Choice, Answer, PointAnswer, Discard, Tag)
 
 
 def write_answers(options: LabelAnswersOptions) -> AnswersWritten:
@@ -70,6 +71,9 @@ def _rows(study: Study) -> Iterator[dict[str, Any]]:
     for one in held.all_rows():
         mark = {"too_quick": one.answer != "" and too_quick(ANSWERS_TABLE, one.seconds, one.shown)}
         yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}, **mark}
+    for point in study.point_answers.rows():
+        mark = {"too_quick": point.answer != "" and too_quick(POINTS, point.seconds, point.shown)}
+        yield {"kind": "point", **vars(point), **mark}
     for one in held.discard_rows():
         by = {"annotator": one.annotator} if one.annotator else {}
         why = {} if one.kept else {"reason": one.reason}
@@ -164,6 +168,7 @@ class _Lines:
     def __init__(self) -> None:
         self.choices: list[Choice] = []
         self.answers: list[Answer] = []
+        self.points: list[PointAnswer] = []
         self.discards: list[Discard] = []
         self.tags: list[Tag] = []
         self.checks: list[_Check] = []
@@ -172,7 +177,7 @@ class _Lines:
 
     @property
     def any(self) -> bool:
-        return any((self.choices, self.answers, self.discards, self.tags, self.checks))
+        return any((self.choices, self.answers, self.points, self.discards, self.tags, self.checks))
 
     def add(
         self,
@@ -232,6 +237,18 @@ class _Lines:
             return self._once(
                 kind, Answer(*said, **_more(row, "seconds", "shown", "key", "time")), self.answers
             )
+        if kind == "point":
+            if row["answer"] != "" and classes_seen(str(row["answer"]), classes) is None:
+                return (
+                    f"the answer {str(row['answer'])[:40]!r} is not known; use a class, void, or cannot tell"
+                )
+            width, height = sizes[image]
+            y, x = (int(_typed(row, name, (int,))) for name in ("row", "column"))
+            if not (0 <= y < height and 0 <= x < width):
+                return f"row {y}, column {x} lies outside of the image"
+            about = _text(row, "answer"), _text(row, "annotator"), _word(row, "truth")
+            more = _more(row, "repeat", "seconds", "shown", "key", "time")
+            return self._once(kind, PointAnswer(image, y, x, *about, **more), self.points)
         if kind in ("discard", "keep", "vote"):
             more = _more(row, "key", "time")
             if kind != "discard" and "time" not in more:
@@ -277,6 +294,7 @@ class _Lines:
         held = study.answers
         new = {"choice": study.choices.add_all(self.choices, source)}
         new["answer"] = held.add_all(self.answers, source)
+        new["point"] = study.point_answers.add_all(self.points, source)
         discards = Counter(_kind(one) for one in held.add_discards(self.discards, source))
         new |= {kind: discards[kind] for kind in ("discard", "vote", "keep")}
         new["tag"] = Tags(study.root, study.database).add_all(self.tags, source)
@@ -336,7 +354,7 @@ def _check(row: dict[str, Any], image: str) -> _Check:
     )
 
 
-_KINDS = ("choice", "answer", "discard", "vote", "keep", "tag", "check")
+_KINDS = ("choice", "answer", "point", "discard", "vote", "keep", "tag", "check")
 _TEXT = (str,)
 _CHOICE: dict[str, tuple[type, ...]] = {
     "image": _TEXT,

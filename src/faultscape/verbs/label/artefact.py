@@ -29,16 +29,18 @@ def is_short(study: Study, name: str, truth: str = "") -> bool:
     because labels made for another selection reveal little about them. The first draws, labelled in their
     order, are a fair sample however many follow.
     """
-    number = len(study.selection(name).now.images)
+    number = study.selection(name).now.asked
     have = study.label_count(name, truth).labelled
-    few = bool(study.selections[name].slots.draws) and 2 * have < number
+    few = study.selections[name].slots.for_all and 2 * have < number
     return have == 0 or (few and not _begins_labelled(study, name, truth))
 
 
 def _begins_labelled(study: Study, name: str, truth: str) -> bool:
     """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
-    takes for missing at random.
+    takes for missing at random. Points are answered in any order.
     """
+    if study.selections[name].slots.points:
+        return False
     done = study.label_count(name, truth).images
     last = max((k for k, image in enumerate(study.selection(name).now.images, 1) if image in done), default=0)
     enough = first_alone(study.selections[name].slots.draws)
@@ -49,7 +51,7 @@ def are_void(study: Study, name: str, truth: str) -> bool:
     """Whether the labels of a selection's images are maps that are void everywhere, which show nothing about
     any model.
     """
-    if study.settings.classifies:
+    if study.settings.classifies or study.selections[name].slots.points:
         return False
     classes = study.settings.class_list
     folder = label_maps.truth(study.root, truth)
@@ -92,10 +94,24 @@ def export_target(name: str, *, classifies: bool, again: bool = False, answers: 
     return shlex.quote("-".join(words) + ".csv")
 
 
+def points_target(name: str, answered: int) -> str:
+    """Return the folder that a suggested `label export` of a selection of points writes to; its table is
+    never overwritten, so the name of the next one has the number of points that are ``answered``.
+
+    >>> points_target("points", 0), points_target("night", 120)
+    ('points/', 'points-night-120/')
+    """
+    words = [*dict.fromkeys(["points", name]), *([str(answered)] if answered else [])]
+    return shlex.quote("-".join(words)) + "/"
+
+
 def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     """Return where the next `label export` of a selection under a truth writes, as a command names it, and
     with which options.
     """
+    if study.selections[name].slots.points:
+        number = study.label_count(name, truth).labelled
+        return points_target(name, number), {"format": "points", **named(name, truth)}
     undecided = study.label_count(name, truth).undecided
     classifies = study.settings.classifies
     answers = len(study.answers.answers(truth)) if classifies else 0
@@ -125,17 +141,23 @@ class _Labels(Artefact):
         return in_order(study)
 
     def exists(self, study: Study, name: str) -> bool:
-        return study.label_count(name).labelled == len(study.selection(name).now.images)
+        return study.label_count(name).labelled == study.selection(name).now.asked
 
     def describe(self, study: Study, name: str) -> str:
         count = study.label_count(name)
-        number = len(study.selection(name).now.images)
+        now = study.selection(name).now
+        if now.points:
+            return (
+                f"{name}: {count.labelled} of {counted(now.asked, 'point')} answered (truth"
+                f" {study.likely_truth})"
+            )
+        number = len(now.images)
         partly = f", {count.partly} partly" if count.partly else ""
         late = count.labelled >= FEW and is_short(study, name)
         order = (
             "; not in the order of the draws, so that they cannot be ranked before half are" if late else ""
         )
-        marks = study.second_round.words(study.selection(name).now.images)
+        marks = study.second_round.words(now.images)
         return (
             f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly}"
             f" (truth {study.likely_truth})"
@@ -152,8 +174,8 @@ class _Labels(Artefact):
         """Whether other commands come first: where there are enough labels for a first ranking of what was
         chosen, and for duels, wherever images drawn for all models say which is better.
         """
-        drawn = any(other.slots.draws for other in study.selections.values())
-        return (drawn and not study.selections[name].slots.draws) or not come_first(study, name)
+        drawn = any(other.slots.for_all for other in study.selections.values())
+        return (drawn and not study.selections[name].slots.for_all) or not come_first(study, name)
 
 
 class _Answers(Artefact):

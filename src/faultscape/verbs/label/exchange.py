@@ -10,8 +10,8 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
-from faultscape.labelling import discards
-from faultscape.labelling.catalogue import find_format
+from faultscape.labelling import discards, point_tables
+from faultscape.labelling.catalogue import POINTS, find_format
 from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
@@ -20,6 +20,8 @@ from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
+from faultscape.verbs.label.points import table_export, table_import
+from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -37,12 +39,15 @@ _EXPECTED = {
         " these"
     ),
     False: (
-        "a folder of masks or LabelMe files with the images' names, or a CSV file of discards (image, reason)"
+        "a folder of masks or LabelMe files with the images' names, or a CSV file of answers to points"
+        " (image, row, column, answer) or of discards (image, reason)"
     ),
 }
 
 
-def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExported | MasksWritten:
+def export_labels(
+    options: LabelExportOptions,
+) -> Exported | Asked | SessionsExported | MasksWritten | PointsExported:
     """Write what needs labels to a folder or a file; LabellingError for an unknown truth, OptionError for
     options that do not fit the study.
     """
@@ -69,12 +74,20 @@ def export_labels(options: LabelExportOptions) -> Exported | Asked | SessionsExp
             f"there is no truth {truth!r}; {have} Remove --truth to write all images without a label"
         )
     _check_fresh(study, options)
-    if form.kind == "questions":
+    asks = bool(study.selection(options.selection).slots.points)
+    if asks and options.format is None:
+        form = POINTS
+    if asks != (form.kind == POINTS.kind):
+        instead = f"asks about points, with --format {POINTS.name}" if asks else "asks for labels of images"
+        raise OptionError(f"selection {options.selection!r} {instead}; --format {form.name} does not fit it")
+    if form.kind in ("questions", POINTS.kind):
         if options.sessions.people:
             raise OptionError(
                 "--annotators applies to masks only; share questions with `label serve`, or give everyone"
                 " the same file"
             )
+        if form.kind == POINTS.kind:
+            return table_export.export(study, options, form)
         return questions.export(study, options, form)
     if options.again:
         raise OptionError(
@@ -109,21 +122,23 @@ def _check_fresh(study: Study, options: LabelExportOptions) -> None:
         )
 
 
-def import_labels(options: LabelImportOptions) -> Imported | Answered | AnswersTaken | SessionsImported:
+def import_labels(
+    options: LabelImportOptions,
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered:
     """Import labels from a folder or a file, and say what comes next; LabellingError for a source that cannot
     contain labels for this study.
     """
     study = opened(options.study)
     found = _imported(study, options)
     # without a selection, what comes next is not to rank
-    if not isinstance(found, Imported | Answered) or not selections.names(study.root):
+    if not isinstance(found, Imported | Answered | PointsAnswered) or not selections.names(study.root):
         return found
     return replace(found, then=shlex.join(["faultscape", "run", options.study]))
 
 
 def _imported(
     study: Study, options: LabelImportOptions
-) -> Imported | Answered | AnswersTaken | SessionsImported:
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered:
     source = options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
         _refuse_pattern(options)
@@ -140,6 +155,14 @@ def _imported(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
+    if not classifies and options.format in (None, POINTS.name) and (table := table_import.table_of(source)):
+        _refuse_pattern(options)
+        if options.labels is not None:
+            raise OptionError("--labels applies to mask files only; in a table of points classes have names")
+        return table_import.import_(study, source, table, options.truth, POINTS)
+    if form.kind == POINTS.kind:
+        needed = ", ".join(point_tables.NEEDED)
+        raise LabellingError(f"{source}: is not a table of points, which needs the columns {needed}")
     if not classifies and Path(source).is_file() and discards.is_table(source):
         _refuse_pattern(options)
         if options.labels is not None or options.format is not None:

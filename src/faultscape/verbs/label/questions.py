@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultscape.classes.mapping import by_name
-from faultscape.classes.names import class_place
+from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import ids_meant
-from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
+from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import count_filled, read_questions, write_questions
@@ -269,11 +268,4 @@ def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> 
     """Return what is wrong with an image or a class, or '' and the name of the class."""
     if image not in images:
         return f"{image!r} is not an image of the study", ""
-    if not word:
-        return "it has no class", ""
-    classes = settings.class_list
-    try:
-        return "", classes.names[class_place(word, classes, "the answer")]
-    except FaultscapeError as error:
-        name = by_name(word, settings)
-        return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
+    return class_named(word, settings)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Wanted:
     """What to take back: labels and answers of these ``images``, or their discards; answers only about these
-    classes and by these people, or all if none are named.
+    classes and by these people, or all if none are named; of a selection of points the answers to these.
     """
 
     images: frozenset[str]
@@ -41,6 +41,7 @@ class _Wanted:
     classes: frozenset[str]
     by: frozenset[str]
     discards: bool
+    pixels: frozenset[tuple[str, int, int]] | None = None  # of a selection of points: only these answers
 
     @property
     def answers_alone(self) -> bool:
@@ -75,12 +76,17 @@ def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
         )
     known = study.ids | {image.id for image in read_removed(study.corpus)}
     images = known if options.all_ else named_ids(options.images, known)
+    pixels = None
     if options.selection is not None:
-        images = {row.image for row in selections.read_selection(study.root, options.selection)[0].rows}
+        slots = selections.read_selection(study.root, options.selection)[0]
+        images = {row.image for row in slots.rows}
+        if slots.points:
+            pixels = frozenset((point.image, point.row, point.column) for point in slots.points)
     names = study.classes.names
     classes = frozenset(names[class_place(word, study.classes, "--class")] for word in options.class_)
     truth = "" if options.discards else study.truth(options.truth)
-    return _Wanted(frozenset(images), truth, classes, frozenset(options.by), options.discards)
+    by = frozenset(options.by)
+    return _Wanted(frozenset(images), truth, classes, by, options.discards, pixels)
 
 
 def _taken_back(study: Study, wanted: _Wanted) -> str:
@@ -89,14 +95,24 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
         if not (number := held.keep(sorted(wanted.images))):
             raise LabellingError(f"none of {counted(len(wanted.images), 'image')} is discarded")
         return f"{counted(number, 'image is', 'images are')} no longer discarded"
-    labels = 0 if wanted.answers_alone else _labels_back(study, wanted.truth, wanted.images)
+    alone = wanted.answers_alone or wanted.pixels is not None
+    labels = 0 if alone else _labels_back(study, wanted.truth, wanted.images)
+    points = [
+        one
+        for one in study.point_answers.answers(wanted.truth)
+        if (
+            one.image in wanted.images
+            if wanted.pixels is None
+            else (one.image, one.row, one.column) in wanted.pixels
+        )
+    ]
     before = held.answers(wanted.truth)
     mine = [
         row[:3]
         for row in before
         if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
     ]
-    if not labels and not mine:
+    if not labels and not mine and not points:
         raise LabellingError(
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
             f" in truth {wanted.truth!r}"
@@ -110,6 +126,7 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
         if discarded.get(image) == why and image not in after
     )
     answers = held.take_back(mine, "label remove", wanted.truth)
+    answers += study.point_answers.take_back(points, "label remove")
     words = [counted(labels, "label")] if labels else []
     words += [counted(answers, "answer")] if answers else []
     more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""

@@ -10,6 +10,7 @@ from faultscape.arguments import LabelMeanings, Place, needed_text
 from faultscape.errors import OptionError, closest
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
 from faultscape.verbs.label.options import SessionRules
+from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -46,14 +47,14 @@ def export(
     outlines: bool = False,
     done: bool = False,
     sessions: SessionRules = SessionRules(),  # noqa: B008 - frozen
-) -> Exported | Asked | SessionsExported | MasksWritten:
+) -> Exported | Asked | SessionsExported | MasksWritten | PointsExported:
     """Write the images of a selection that have no label yet to a folder for a labelling tool; for
     classifiers, the questions that are still open. With --done, the masks of everything that is labelled.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme:
     OUT gets ID.png, ID.json next to it, and labels.txt. csv: OUT gets questions.csv (or is that file): image,
-    class, gloss; "does the image show such a thing?" For other tools OUT gets images/ and the files that the
-    tool imports.
+    class, gloss; "does the image show such a thing?" points: OUT gets points.csv and crops/, a cut of the
+    image around each point. For other tools OUT gets images/ and the files that the tool imports.
 
     Parameters
     ----------
@@ -61,11 +62,11 @@ def export(
         The study folder.
     out
         The folder to write to; images and labels that are already there stay as they are. For classifiers a
-        CSV file, which is never overwritten once it contains answers.
+        CSV file; it, or the table of points, is never overwritten once it contains answers.
     format
         One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
-        coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: png (a folder of palette
-        masks), for classifiers csv (yes/no questions).
+        coco-panoptic, coco, points, csv, or file.py:NAME, a format of your own; default: png (a folder of
+        palette masks), for points points (a table), for classifiers csv (yes/no questions).
     selection
         The selection whose images are written; main stands for the only one too.
     truth
@@ -98,7 +99,7 @@ def import_(
     pattern: str | None = None,
     format: str | None = None,
     labels: LabelMeanings | None = None,
-) -> Imported | Answered | AnswersTaken | SessionsImported:
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), such a table of
     discards alone, a file from a labelling tool, or, for classifiers, CSV files. Run it again to add or
     replace labels; what was taken back of a folder's discards stays so.
@@ -115,7 +116,8 @@ def import_(
         The study folder.
     source
         A folder of masks (PNG, npy, class colours) or LabelMe JSON files, as `label export` wrote it or with
-        the images' names. For classifiers a CSV file: image, label (several joined by |; none for none of the
+        the images' names. For points a CSV file: image, row, column, answer (a class, void, cannot tell, or
+        A|B on a border). For classifiers a CSV file: image, label (several joined by |; none for none of the
         classes; FILE.csv:COLUMN reads labels from another column), or image, class, annotator, answer (yes,
         no, unsure), or image, reason.
     truth
@@ -125,7 +127,8 @@ def import_(
         its images do: {id}_png.rf.*.jpg.
     format
         One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
-        coco-panoptic, coco, csv, or file.py:NAME, a format of your own; default: detected from the files.
+        coco-panoptic, coco, points, csv, or file.py:NAME, a format of your own; default: detected from the
+        files.
     labels
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
@@ -265,8 +268,8 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
 
 @verb("faultscape.verbs.label.answer_lines:write_answers")
 def answers(study: Place, out: Place) -> AnswersWritten:
-    """Write everything that people answered, except masks, as JSON lines: choices, answers, discards, tags
-    and checks, with people's pseudonyms. `label import` reads them back.
+    """Write everything that people answered, except masks, as JSON lines: choices, answers, points, discards,
+    tags and checks, with people's pseudonyms. `label import` reads them back.
 
     Parameters
     ----------
@@ -336,7 +339,8 @@ def remove(
     images
         Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv).
     selection
-        Instead of images: every image of this selection, spares included.
+        Instead of images: every image of this selection, spares included; of a selection of points only the
+        answers to its points.
     truth
         Name that the labels are kept under; default: labels, or the only one.
     class_

@@ -52,7 +52,7 @@ def holds_duels(slots: Slots, models: Sequence[str]) -> bool:
     """Whether a selection, as it counts now, has duels between these models, which a plan then describes;
     otherwise the plan computes its own.
     """
-    return slots.models == tuple(models) and bool(slots.chosen) and not slots.draws
+    return slots.models == tuple(models) and bool(slots.chosen) and not slots.for_all
 
 
 def _classes(made: Instance) -> str | None:
@@ -93,6 +93,8 @@ def _is_pair(row: JsonObject) -> bool:
 def _can_say(study: Study, name: str) -> bool:
     """Whether a selection that a plan should use exists, and can be a random draw from the current pool."""
     if name not in study.selections or not standings.is_by_chance(study, name):
+        return False
+    if study.selections[name].slots.points:  # a plan is about images
         return False
     return not (not selection.SELECTION.is_done(study, name) and selection.is_superseded(study, name))
 

@@ -163,6 +163,8 @@ def measured(
     for name in [selection] if selection else selections.names(study.root):
         made = study.selection(name)
         slots = made.slots
+        if slots.points and not selection:  # a plan is about images
+            continue
         drawn_from = made.drawn_from
         chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
         if not chance or slots.models != models or drawn_from != key:

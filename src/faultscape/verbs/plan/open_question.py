@@ -1,5 +1,6 @@
-"""The question that drawn images leave open: which model is best. It is answered by drawing more images, as
-many as the plan expects it to need, until the labels decide or the pool has no more.
+"""The question that drawn images, or points, leave open: which model is best. It is answered by drawing more
+images, as many as the plan expects it to need, until the labels decide or the pool has no more; or by drawing
+more points.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
     left,
+    open_points,
     open_selections,
 )
 
@@ -50,6 +52,24 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
     elif asked and not any(math.isnan(need.labels) for need in asked):
         needed = int(max(need.labels for need in asked)) - have
     return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
+
+
+def more_points(study: Study, name: str) -> int:
+    """Return how many more points to draw for an open question: as many as would tell the leader from each
+    model that could be best if the difference stays as it is, since intervals narrow with the root of the
+    number; in steps of ten, and at most as many as there are, because what few points predict is rough.
+    """
+    held = STANDINGS.table(study, name)
+    number = len(study.selections[name].slots.points)
+    leader, *rivals = candidates(held) if held is not None else [""]
+    gaps = next(iter(held.rankings.values())).gaps if held is not None else []
+    wide = [
+        (gap.interval[1] - gap.difference) / gap.difference if gap.difference > 0 else math.inf
+        for gap in gaps
+        if gap.model == leader and gap.other in rivals
+    ]
+    needed = number * (max(wide, default=math.inf) ** 2 - 1)
+    return int(min(max(_STEP * math.ceil(min(needed, number) / _STEP), _STEP), number))
 
 
 def planned_needs(study: Study) -> dict[tuple[str, str], PairNeed]:
@@ -83,7 +103,9 @@ def asked_next(study: Study) -> str:
 class _OpenQuestion(Artefact):
     def instances(self, study: Study) -> list[str]:
         name = asked_next(study)
-        return [name] if name and PLAN.is_done(study) else []
+        if name:
+            return [name] if PLAN.is_done(study) else []
+        return open_points(study)[:1]
 
     def exists(self, _study: Study, _name: str) -> bool:
         return False
@@ -92,6 +114,8 @@ class _OpenQuestion(Artefact):
         return f"{name}: the labels do not decide which model is best"
 
     def line(self, study: Study, name: str = "") -> str:
+        if study.selections[name].slots.points:
+            return command(study, "select", {"as": name, "more": more_points(study, name)})
         options: JsonObject = {"as": name, "more": more_images(study, name, planned_needs(study))}
         held = STANDINGS.table(study, name)
         truth = str(held.provenance.get("truth", "")) if held is not None else ""

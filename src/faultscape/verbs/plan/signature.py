@@ -51,7 +51,7 @@ def plan(
     study
         The study folder.
     cost
-        Seconds of work; the defaults are mask=5400,choice=10,question=3. In Python also a dict.
+        Seconds of work; the defaults are mask=5400,choice=10,question=3,point=4. In Python also a dict.
     wage
         Cost of one hour of work.
     within

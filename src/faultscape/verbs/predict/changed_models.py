@@ -219,7 +219,7 @@ def _right_selections(study: Study, names: Mapping[str, str]) -> list[str]:
         name
         for name, made in study.selections.items()
         if all(model in names for model in made.slots.models)
-        and made.drawn_from == study.drawn_from(made.slots.models)
+        and made.drawn_from == study.pool_key(made.slots)
     ]
 
 
@@ -325,5 +325,6 @@ def _selection(study: Study, name: str, renamed: Mapping[str, str], *, right: bo
         define["temperatures"] = {
             renamed.get(model, model): temperature for model, temperature in known.items()
         }
-    key = study.drawn_from(models) if right else held.drawn_from
-    selections.write_selection(study.root, Slots(models, define, rows), key, name)
+    found = Slots(models, define, rows)
+    key = study.pool_key(found) if right else held.drawn_from
+    selections.write_selection(study.root, found, key, name)

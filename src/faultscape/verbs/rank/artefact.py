@@ -43,6 +43,11 @@ def _counts_all(made: Instance) -> bool:
     return bool(made.options.get("all_labels"))
 
 
+def _is_points(made: Instance) -> bool:
+    """Whether a selection asks about points, which speak about all images that they were drawn from."""
+    return bool(made.study.selections[made.name].slots.points)
+
+
 def _photos(made: Instance) -> str:
     """Return a key of the images, which decide the order of sums and of the bootstrap."""
     images = {row.image for row in made.study.selections[made.name].slots.rows}
@@ -95,11 +100,11 @@ def _truths(made: Instance) -> str | None:
 
 
 def is_by_chance(study: Study, name: str) -> bool:
-    """Whether the images of a selection were drawn at random."""
+    """Whether the images, or points, of a selection were drawn at random."""
     # ranking loads scipy, which `status` rarely needs
-    from faultscape.ranking.catalogue import CHANCE, chosen_by
+    from faultscape.ranking.catalogue import CHANCE, POINTS, chosen_by
 
-    return chosen_by(study.selections[name].slots.rows) == CHANCE
+    return chosen_by(study.selections[name].slots.rows) in (CHANCE, POINTS)
 
 
 def key(study: Study, name: str) -> str:
@@ -194,7 +199,8 @@ class _Standings(Artefact):
         truth = str(options.get("truth") or self.truth_again(study, name))
         if not selection.is_rankable(study, name):
             return ""
-        if not (images := study.selection(name).now.images):
+        now = study.selection(name).now
+        if not now.asked:
             back = (
                 f"`faultscape label remove {study.place} --selection {name} --discards` takes the discards"
                 " back"
@@ -207,7 +213,7 @@ class _Standings(Artefact):
             return ""
         if labels.are_void(study, name, truth):
             return (
-                f"the labels of its {counted(len(images), 'image')} (truth {truth}) are void everywhere and"
+                f"the labels of its {counted(now.asked, 'image')} (truth {truth}) are void everywhere and"
                 " show nothing about any model; label other images, or discard these"
             )
         for other in texts(options.get("against")):
@@ -247,7 +253,9 @@ STANDINGS = _Standings(
         inputs.LABELS,
         Input(
             "discards",
-            lambda made: discards_key(made.study, None if _counts_all(made) else made.name),
+            lambda made: discards_key(
+                made.study, None if _counts_all(made) or _is_points(made) else made.name
+            ),
             "images were discarded",
         ),
         Input("photos", _photos, "files of labelled images changed"),

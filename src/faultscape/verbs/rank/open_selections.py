@@ -11,6 +11,8 @@ from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 
+# points after which no more are suggested: two models that are still open are nearly equal
+_ENOUGH_POINTS = 3000
 # images drawn for the best model, after which its order is asked by draws that can say how sure it is
 _ENOUGH_FOR_BEST = 5 * ROUND
 
@@ -20,6 +22,27 @@ def open_selections(study: Study) -> list[str]:
     do not decide which model is best, while the pool has more images.
     """
     return [name for name in study.selections if _is_open(study, name)]
+
+
+def open_points(study: Study) -> list[str]:
+    """Return the selections of points whose answers, all of them in and ranked, do not decide which model is
+    best, while more would.
+    """
+    return [name for name, made in study.selections.items() if made.slots.points and _asks_more(study, name)]
+
+
+def _asks_more(study: Study, name: str) -> bool:
+    if selection.is_replaced(study, name) or not selection.SELECTION.is_done(study, name):
+        return False
+    if not labels.LABELS_OF_SELECTION.exists(study, name) or not STANDINGS.is_done(study, name):
+        return False
+    held = STANDINGS.table(study, name)
+    return (
+        held is not None
+        and len(candidates(held)) > 1
+        and len(study.selections[name].slots.points) < _ENOUGH_POINTS
+        and bool(next(iter(held.rankings.values())).gaps)  # else a map answers every pixel
+    )
 
 
 def _is_open(study: Study, name: str) -> bool:

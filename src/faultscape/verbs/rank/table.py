@@ -18,12 +18,15 @@ from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
 from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study, opened
+from faultscape.standings import Standings
 from faultscape.study.folder import local, put
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare.count import count
+from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
+from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
 from faultscape.verbs.status.work import read_status
@@ -50,7 +53,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         )
     truth = study.truth(options.truth)
     slots = study.selection(selection).slots
-    by_chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
+    by_chance = artefact.is_by_chance(study, selection)
     check_population(options.population, by_chance, study.place, where=bool(options.where))
     target = _target(study.root, options)
     for other in options.against:
@@ -67,6 +70,8 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
         ranking=tuple(plug.absolute(source) for source in options.ranking),
     )
+    if slots.points:
+        return _of_points(study, truth, closed, options, target)
     with study.writing():
         if not classifies:
             count(study, study.truths, engine=options.engine)
@@ -85,25 +90,30 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
             )
         more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
-        if target is not None:
-            put(
-                target,
-                (
-                    json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-                ).encode(),
-            )
-        part = {"where": list(options.where)} if options.where else {}
-        log(
-            study.root,
-            "rank",
-            selection=selection,
-            truth=truth,
-            **recorded(options, classifies=classifies),
-            **part,
-        )
+        _write(study, truth, standings, options, target)
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
     said = [outside, _marks_note(study, truth, images)]
     return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
+
+
+def _of_points(
+    study: Study, truth: str, closed: dict[str, float] | None, options: RankOptions, target: Path | None
+) -> Ranked:
+    """Write the standings of a selection of points, and return them."""
+    with study.writing():
+        standings = standings_of_points(study, truth, closed, options)
+        _write(study, truth, standings, options, target)
+    return Ranked.of(standings)
+
+
+def _write(study: Study, truth: str, standings: Standings, options: RankOptions, target: Path | None) -> None:
+    """Write standings to a file, if one is named, and log it."""
+    if target is not None:
+        text = json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False)
+        put(target, f"{text}\n".encode())
+    part = {"where": list(options.where)} if options.where else {}
+    about = recorded(options, classifies=study.classifies) | part
+    log(study.root, "rank", selection=options.selection, truth=truth, **about)
 
 
 def _marks_note(study: Study, truth: str, images: Collection[str]) -> str:

@@ -158,7 +158,10 @@ class _Report(Artefact):
         """Return the selections whose pages are due, and those that have a page. Every ranked selection is
         due, except replaced ones; if none is ranked, main is, or without it the first.
         """
-        names = selection.in_order(study)
+        # points have no page
+        names = [name for name in selection.in_order(study) if not study.selections[name].slots.points]
+        if study.selections and not names:
+            return []
         due = [
             name
             for name in names

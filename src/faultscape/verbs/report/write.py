@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from faultscape.errors import OptionError, StudyError, counted
-from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
+from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Point, Slots
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading import choices as choice_evidence
 from faultscape.reading import evidence
@@ -69,6 +69,11 @@ def write_report(options: ReportOptions) -> Reported:
         drawn = study.selection(selection).slots
         classifies = study.classifies
         kind = type(drawn.rows[0]) if drawn.rows else None
+        if kind is Point:
+            raise OptionError(
+                f"selection {selection!r} asks about points, of which there is no page: `faultscape rank"
+                f" {study.place} --selection {shlex.quote(selection)} -v` prints all numbers"
+            )
         _refuse_idle(options, classifies=classifies, draws=kind is Draw)
         common = _facts(study, options, drawn, () if classifies else bands)
         if classifies:

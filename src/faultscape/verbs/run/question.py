@@ -19,7 +19,7 @@ QUESTIONS: dict[Question, str] = {
 def chosen_for(study: Study) -> set[str]:
     """Return the questions that a study's images are chosen for."""
     held = [made.slots for name, made in study.selections.items() if not is_replaced(study, name)]
-    return {str(slots.definition.get("goal") or "") if slots.draws else "failures" for slots in held}
+    return {str(slots.definition.get("goal") or "") if slots.for_all else "failures" for slots in held}
 
 
 def asked_in_a_terminal() -> Question:

@@ -34,6 +34,10 @@ class Ran:
 
 def _check(options: RunOptions) -> None:
     goals = get_args(Question)
+    if options.points is not None and options.goal == "failures":
+        raise OptionError(
+            "--points shows which model is better, and --goal failures where they fail; leave out one"
+        )
     if options.goal is not None and options.goal not in goals:
         raise OptionError(
             f"--goal {options.goal!r} is not known; use {', '.join(goals)}.{closest(options.goal, goals)}"
@@ -54,6 +58,7 @@ def run(
     concordance: str | None = None,
     truth: str | None = None,
     goal: Question | None = None,
+    points: int | None = None,
     engine: str = "processes",
 ) -> Ran:
     """Run every stage that is not done yet: collect, predict, compare and select; once there are labels, rank
@@ -88,6 +93,9 @@ def run(
         order (which model is better), best (which one is best) or failures (where they fail: the duels of Yan
         et al.); by default a terminal asks, elsewhere it is order. A study with chosen images continues with
         them.
+    points
+        For label maps: draw this many pixels instead of images, about each of which a person says what it
+        shows; a study that has them continues with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     """

@@ -12,6 +12,7 @@ from faultscape.errors import FixedSelectionError, OptionError, SelectionError, 
 from faultscape.prediction.catalogue import source_of, there
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.study import Study
+from faultscape.selection.catalogue import POINTS
 from faultscape.standings import ENOUGH
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import flag_of, option_words
@@ -38,6 +39,7 @@ from faultscape.verbs.run.signature import Ran
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.select import select
 from faultscape.verbs.select.chosen_result import Selected
+from faultscape.verbs.select.options import Sampling
 from faultscape.verbs.status import status
 from faultscape.verbs.status.more_images import pool_size
 from faultscape.verbs.verb import call_again
@@ -60,7 +62,10 @@ def run_stages(options: RunOptions) -> Ran:
     if undone(study.reread(), "pairs"):
         done.append(repr(compare(study.called, engine=engine)))
     asked = _given(options, "scale", "per_class", "top", "distance", "concordance")
-    done += _selected(study.reread(), asked, options.goal, engine)
+    if options.points is not None:
+        done += _pointed(study.reread(), options.points, options.goal, asked, engine)
+    else:
+        done += _selected(study.reread(), asked, options.goal, engine)
     if study.reread().truths:
         done += _ranked(study, truth, engine)
     done += _made_again(study, engine)
@@ -113,6 +118,20 @@ def _stressed_again(study: Study, engine: str) -> list[str]:
         about = study.stress.sets[todo]
         made[todo] = repr(call_again(getattr(stress, about.kind), study.called, about.line, engine=engine))
     return list(made.values())
+
+
+def _pointed(
+    study: Study, points: int, goal: Question | None, asked: dict[str, Any], engine: str
+) -> list[str]:
+    """Draw points, or as many more as are lacking."""
+    if asked:
+        flag = flag_of(next(iter(asked)))
+        raise OptionError(f"{flag} chooses images, and --points draws pixels; leave out one")
+    held = study.selections[POINTS].slots.points if POINTS in study.selections else ()
+    if len(held) >= points and goal in (None, study.selections[POINTS].slots.definition.get("goal")):
+        return []
+    aim = None if goal == "failures" else goal
+    return [_summary(select(study.called, goal=aim, engine=engine, sampling=Sampling(points=points)))]
 
 
 def _selected(study: Study, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
@@ -193,7 +212,7 @@ def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
                 table = call_again(rank, study.called, given, engine=engine)
-                question = "which is better" if slots.draws else "where they fail"
+                question = "which is better" if slots.for_all else "where they fail"
                 several = len(study.selections) > 1
                 tables = table.tables()  # the verdict is the last thing that `run` prints
                 done.append(f"{name} ({question}): {tables}" if several else tables)

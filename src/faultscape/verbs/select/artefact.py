@@ -28,6 +28,7 @@ CLASSIFIER_DUELS = {
     "spares": 10,
     "seed": 0,
 }
+POINTS = {"goal": "order", "border": 0, "seed": 0}
 DRAWS = {
     "concordance": "miou",
     "over": "union",
@@ -51,7 +52,7 @@ def successor(study: Study, name: str) -> str:
             and not is_replaced(study, other)
             and _asked(made.slots) == asked
             and set(made.slots.models) == set(study.models)
-            and made.drawn_from == study.drawn_from(made.slots.models)
+            and made.drawn_from == study.pool_key(made.slots)
         ),
         "",
     )
@@ -68,7 +69,7 @@ def in_order(study: Study) -> list[str]:
     """
     return sorted(
         study.selections,
-        key=lambda name: (is_replaced(study, name), not study.selections[name].slots.draws),
+        key=lambda name: (is_replaced(study, name), not study.selections[name].slots.for_all),
     )
 
 
@@ -96,7 +97,7 @@ def key(study: Study, name: str) -> str:
 
 
 def is_rankable(study: Study, name: str) -> bool:
-    """Whether a selection can be ranked as it is: it is done, or it is of draws and only models left."""
+    """Whether a selection can be ranked as it is: it is done, or drawn for all models and only some left."""
     changed = SELECTION.changed(study, name)
     return not changed or (changed == {"models"} and study.knows(study.selection(name).now.models))
 
@@ -105,7 +106,7 @@ def can_grow(study: Study, name: str) -> bool:
     """Whether the same command extends a selection to the current models: duels over unchanged images,
     predictions and files of your own.
     """
-    return not study.selections[name].slots.draws and SELECTION.changed(study, name) <= {"added", "left"}
+    return not study.selections[name].slots.for_all and SELECTION.changed(study, name) <= {"added", "left"}
 
 
 def line_again(study: Study, name: str) -> str:
@@ -152,15 +153,18 @@ def _slots(made: Instance) -> Slots:
 
 
 def _added(made: Instance) -> str:
-    """Return the models that were added since; none if a model that it was drawn with is gone."""
+    """Return the models that were added since; none if a model that it was drawn with is gone, and of points,
+    which speak about any model.
+    """
     models = _slots(made).models
+    if _slots(made).points:
+        return ""
     return ",".join(m for m in made.study.models if m not in models) if made.study.knows(models) else ""
 
 
 def _maps(made: Instance) -> str:
     held = made.study.selections[made.name]
-    models = held.slots.models
-    return made.study.drawn_from(models) if made.study.knows(models) else held.drawn_from
+    return made.study.pool_key(held.slots) if made.study.knows(held.slots.models) else held.drawn_from
 
 
 def _file(option: str) -> Callable[[Instance], str | None]:
@@ -224,7 +228,8 @@ class _Selection(Artefact):
         place = f"; replaced by {heir}" if is_superseded(study, name) else ""
         lacks = lacks_sizes(study, name)
         sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
-        return f"{name}: {counted(len(now.images), 'image')}{place}{sizes}"
+        what = counted(now.asked, "point" if study.selections[name].slots.points else "image")
+        return f"{name}: {what}{place}{sizes}"
 
     def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
         """Return the options of `select` that remake a selection in the same way, without defaults."""
@@ -233,7 +238,9 @@ class _Selection(Artefact):
         slots = study.selections[name].slots
         define = slots.definition
         usual = (
-            DRAWS
+            POINTS
+            if slots.points
+            else DRAWS
             if slots.draws
             else {**CLASSIFIER_DUELS, "distance": _usual_distance(study, define)}
             if slots.pairs
@@ -241,6 +248,9 @@ class _Selection(Artefact):
         )
         found: dict[str, Any] = {}
         own_name = None if name == MAIN else name
+        if slots.points:
+            found = {"points": len(slots.rows)}
+            own_name = None if name == define["selector"] else name
         if slots.draws:
             by = _chosen_by(define)
             found = {by: define[by], "budget": len(slots.rows)}

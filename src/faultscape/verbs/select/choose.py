@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from faultscape import plug
 from faultscape.errors import OptionError, SelectionError, closest, counted, shortened
-from faultscape.nouns import Slots
+from faultscape.nouns import Point, Row, Slots
 from faultscape.reading.label_counts import labelled_already
 from faultscape.reading.study import LABELS, Study, opened
-from faultscape.selection.catalogue import Selector, Task, chosen_for, find_selector
+from faultscape.selection.catalogue import POINTS, Selector, Task, chosen_for, find_selector
 from faultscape.study.folder import refuse_twin
 from faultscape.study.tables import selections
 from faultscape.verbs.compare import agreement
@@ -27,6 +27,7 @@ from faultscape.verbs.select.chosen_result import ChosenImages, Selected
 from faultscape.verbs.select.draws import draw
 from faultscape.verbs.select.duels import duels
 from faultscape.verbs.select.pairs import pairs
+from faultscape.verbs.select.points import draw_points
 from faultscape.verbs.status.change_result import Changed, stale_lines
 from faultscape.verbs.status.consequences import became_stale, change
 from faultscape.verbs.status.costs import hours_of
@@ -56,7 +57,7 @@ def choose(asked: SelectOptions) -> Selected | Changed | ChosenImages:
         if asked.replace:
             _refuse_more(asked)
         return change(study, lambda copy: _words_of_adding(copy, asked), "select", dry_run=True)
-    held = _images_of_all(study)
+    held = _held_by_all(study)
     name, slots = _made(study, asked)
     study = study.skipping_damaged()  # what was made is told in any case
     if name == selections.MAIN and name not in held:
@@ -83,40 +84,45 @@ def _given(asked: SelectOptions) -> dict[str, Any]:
     return {name: value for name, value in flat.items() if value is not None}
 
 
-def _images_of_all(study: Study) -> dict[str, frozenset[str]]:
-    """Return {name: its images} of the selections that can be read."""
+def _held_by_all(study: Study) -> dict[str, frozenset[str]]:
+    """Return {name: its images, or the numbers of its points} of the selections that can be read."""
     readable = study.skipping_damaged().selections
-    return {name: frozenset(made.slots.images) for name, made in readable.items()}
+    return {name: frozenset(map(_item, made.slots.chosen)) for name, made in readable.items()}
+
+
+def _item(row: Row) -> str:
+    """Return what a row asks about: its image, or for a point the number of its draw."""
+    return str(row.step) if isinstance(row, Point) else row.image
 
 
 def _added(slots: Slots, held: frozenset[str]) -> Slots | None:
-    """Return a selection with the rows of those images alone that it did not hold before; None if there are
-    none.
+    """Return a selection with the rows of those images or points alone that it did not hold before; None if
+    there are none.
     """
-    rows = tuple(row for row in slots.chosen if row.image not in held)
+    rows = tuple(row for row in slots.chosen if _item(row) not in held)
     return replace(slots, rows=rows) if rows else None
 
 
 def _added_text(study: Study, added: Slots, how: str) -> str:
-    """Return how many images a selection gains, and how many of them are labelled already.
+    """Return how many images or points a selection gains, and how many of them are labelled already.
 
     ``how`` is "added", or what it would be.
     """
-    number = len(added.images)
     labelled = labelled_already(study, added, study.likely_truth)
-    return f"{counted(number, 'image')} {how}, {labelled or 'none'} of them labelled already"
+    what = counted(added.asked, "point" if added.points else "image")
+    return f"{what} {how}, {labelled or 'none'} of them {'answered' if added.points else 'labelled'} already"
 
 
 def _words_of_adding(study: Study, asked: SelectOptions) -> str:
     """Make, extend or replace a selection in a dry run, and return its printed output and how many images it
     gains.
     """
-    held = {} if asked.replace else _images_of_all(study)
+    held = {} if asked.replace else _held_by_all(study)
     with redirect_stdout(io.StringIO()) as said:
         name, slots = _choose(study, _here(asked))
     before = held.get(name, frozenset())
     if (added := _added(slots, before)) is None:
-        words = f"no image would be added to its {len(before):,}"
+        words = f"no {'point' if slots.points else 'image'} would be added to its {len(before):,}"
     else:
         more = f"would be added to its {len(before):,}" if name in held else "would be chosen"
         words = _added_text(study, added, more)
@@ -153,7 +159,7 @@ def _selected(study: Study, name: str, slots: Slots) -> Selected:
         name,
         labelled,
         line,
-        hours_of(study, len(study.selection(name).now.images) - labelled, name) if asks else None,
+        hours_of(study, study.selection(name).now.asked - labelled, name) if asks else None,
     )
 
 
@@ -213,9 +219,12 @@ def _choose(study: Study, asked: SelectOptions) -> tuple[str, Slots]:
         )
     if asked.truth is not None:
         _check_truth(study, asked.truth)
-    name = asked.as_ if asked.as_ is not None else goal or (selector.name if draws else selections.MAIN)
+    usual = selector.name if selector.pixels else goal or (selector.name if draws else selections.MAIN)
+    name = asked.as_ if asked.as_ is not None else usual
     refuse_twin(name, selections.names(study.root), "selection")
-    if draws:
+    if selector.pixels:
+        slots = draw_points(study, name, given, asked)
+    elif draws:
         slots = draw(study, name, named, given, asked)
     elif task == "classification":
         slots = pairs(study, name, given, anew=asked.replace)
@@ -229,7 +238,9 @@ def _choose(study: Study, asked: SelectOptions) -> tuple[str, Slots]:
 
 def _name_of(study: Study, asked: SelectOptions) -> str:
     """Return the requested selector, that of the goal, or that of the existing selection; mad by default."""
-    if asked.goal is not None:
+    if asked.sampling.points is not None and asked.selector in (None, POINTS):
+        return POINTS
+    if asked.goal is not None and asked.selector != POINTS:
         return chosen_for(asked.goal, asked.selector)
     if asked.selector is not None:
         return asked.selector
@@ -253,7 +264,8 @@ def _refuse_unsaid_selector(study: Study, asked: SelectOptions) -> None:
 
 def _says_how(asked: SelectOptions) -> bool:
     """Whether options say how images are drawn."""
-    return asked.selector is not None or asked.goal is not None or asked.sampling.temperature is not None
+    how = (asked.selector, asked.goal, asked.sampling.points, asked.sampling.temperature)
+    return any(option is not None for option in how)
 
 
 def _drew(study: Study, name: str | None) -> bool:

@@ -6,7 +6,7 @@ Conventions: the selection as it counts now, without discarded images and with t
 from __future__ import annotations
 
 from faultscape.errors import counted
-from faultscape.nouns import Draw, PairSlot, Row, Slots
+from faultscape.nouns import Draw, PairSlot, Point, Row, Slots
 from faultscape.reading.study import Study
 from faultscape.verbs.select.chosen_result import ChosenImage, ChosenImages
 
@@ -14,11 +14,11 @@ _SAID = 3  # number of reasons to name
 
 
 def chosen_images(study: Study, name: str) -> ChosenImages:
-    """Return the images of a selection that should be labelled; SelectionError if there is none of this
-    name.
+    """Return the images of a selection that should be labelled, or in which its points lie; SelectionError if
+    there is none of this name.
     """
     slots = study.selection(name).now
-    places = study.corpus.by_id(slots.images)
+    places = study.corpus.by_id({row.image for row in slots.chosen})
     held: dict[str, list[Row]] = {}
     for row in slots.chosen:
         held.setdefault(row.image, []).append(row)
@@ -29,7 +29,7 @@ def chosen_images(study: Study, name: str) -> ChosenImages:
             ChosenImage(
                 image,
                 places[image].source if image in places else "",
-                0 if slots.draws else len(rows),
+                0 if slots.for_all else len(rows),
                 why_chosen(slots, rows),
             )
             for image, rows in held.items()
@@ -45,6 +45,8 @@ def why_chosen(slots: Slots, rows: list[Row]) -> str:
     """
     if isinstance(rows[0], Draw):
         return f"drawn by {slots.definition['selector']}"
+    if isinstance(rows[0], Point):
+        return counted(len(rows), "point")
     reasons = list(dict.fromkeys(_reason(row) for row in rows))
     more = len(reasons) - _SAID
     return "; ".join(reasons[:_SAID]) + (f"; and {counted(more, 'other')}" if more > 0 else "")
@@ -53,7 +55,7 @@ def why_chosen(slots: Slots, rows: list[Row]) -> str:
 def _reason(row: Row) -> str:
     if isinstance(row, PairSlot):
         return f"{row.model_a} says {row.label_a}, {row.model_b} says {row.label_b}"
-    if isinstance(row, Draw):
+    if isinstance(row, Draw | Point):
         return f"drawn by {row.selector}"
     of = f" on {row.class_}" if row.class_ else ""
     return f"{row.defender} and {row.attacker} differ{of}"

@@ -75,10 +75,13 @@ class ClassifierRules:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How images are taken, for label maps and classifiers.
+    """How images are taken, for label maps and classifiers, or pixels of label maps.
 
     Parameters
     ----------
+    points
+        Draw this many pixels instead of images, about each of which a person says what it shows (default
+        300): scores are then pooled mIoU.
     temperature
         With --selector mad: draw in proportion to discrepancy^(1 / temperature) instead of taking the
         largest, so that scores can be estimated.
@@ -87,11 +90,16 @@ class Sampling:
         for classifiers 10).
     keep_duplicates
         Allow near-duplicate images in one cell.
+    border
+        With --points: draw no pixel that has another label at most this many rows and columns away in any
+        model's map (default 0); scores are then about the interiors of regions.
     """
 
+    points: int | None = None
     temperature: float | None = None
     spares: int | None = None
     keep_duplicates: bool | None = None
+    border: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Extend, replace or remove a selection without losing anything that people labelled.
 
 Conventions: a selection counts as labelled if any of its images, including spares, has a label or an answer
-under any truth. Dates are local.
+under any truth, or any of its points an answer. Dates are local.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from faultscape.errors import (
 )
 from faultscape.nouns import Definition, Slots
 from faultscape.reading.evidence import labelled_among
+from faultscape.reading.label_counts import count_labels
 from faultscape.reading.study import Selection, Study
 from faultscape.selection.spares import effective
 from faultscape.study.folder import put
@@ -108,14 +109,25 @@ def _cleared(study: Study, name: str) -> str:
 
 
 def _labelled(study: Study, slots: Slots) -> int:
-    """Return how many of the images that a selection asks for now have labels, without its spares."""
+    """Return how many of the images that a selection asks for now have labels, without its spares, or how
+    many of its points have answers.
+    """
+    if slots.points:
+        return max((count_labels(study, slots, truth).labelled for truth in study.truths), default=0)
     return len(labelled_among(study, effective(slots, study.discarded).images))
+
+
+def _has_labels(study: Study, slots: Slots) -> bool:
+    """Whether any image of a selection, spares included, has a label, or any of its points an answer."""
+    if slots.points:
+        return _labelled(study, slots) > 0
+    return bool(labelled_among(study, {row.image for row in slots.rows}))
 
 
 def _removed(study: Study, name: str, slots: Slots) -> str:
     files = _files(study, name)
     words = f"selection {name} was removed"
-    if labelled_among(study, {row.image for row in slots.rows}):
+    if _has_labels(study, slots):
         folder = _free(
             study.root / selections.REMOVED,
             name,
@@ -125,7 +137,8 @@ def _removed(study: Study, name: str, slots: Slots) -> str:
             # table first, then JSON, the order in which a selection is written
             put(folder / file.name, file.read_bytes())
         labelled = _labelled(study, slots)
-        those = f"{labelled} of its images" if labelled else "only spares of it"
+        items = "points" if slots.points else "images"
+        those = f"{labelled} of its {items}" if labelled else "only spares of it"
         words += (
             f"; {those} {'has' if labelled == 1 else 'have'} labels, which are kept; its files are kept in "
             f"{selections.REMOVED}/{folder.name}"
@@ -177,7 +190,7 @@ def put_selection(study: Study, name: str, slots: Slots, *, anew: bool, **about:
     """Write a selection, instead of the one of the same name if it is drawn ``anew``, and log it with what
     else is said ``about`` it.
     """
-    drawn_from = study.drawn_from(slots.models)
+    drawn_from = study.pool_key(slots)
     if anew:
         print(replace_selection(study, slots, drawn_from, name))
     else:
@@ -195,14 +208,15 @@ def replace_selection(study: Study, slots: Slots, drawn_from: str, name: str) ->
     if name in known:
         old = study.selection(name)
         words += _changes_text(old.slots.definition, slots.definition)
-        if labelled_among(study, {row.image for row in old.slots.rows}):
+        if _has_labels(study, old.slots):
             as_kept = replace(old.slots, definition={**old.slots.definition, selections.REPLACED_BY: name})
             kept = _free(
                 root, name, lambda path: path.name in known and not _is_kept(study, path.name, name, as_kept)
             ).name
             selections.write_selection(root, as_kept, old.drawn_from, kept)
             labelled = _labelled(study, old.slots)
-            those = counted(labelled, "image has", "images have") if labelled else "only spares have"
+            item = "point" if old.slots.points else "image"
+            those = counted(labelled, f"{item} has", f"{item}s have") if labelled else "only spares have"
             words += f"; the old one, of which {those} labels, is {kept} now, and labels count for both"
         # until the new one is written there is none, rather than a mixture of old and new
         selections.path(root, name, "json").unlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, overload
 
 from faultscape.arguments import Place
-from faultscape.choices import Goal
+from faultscape.choices import PointGoal
 from faultscape.errors import OptionError
 from faultscape.verbs.select.chosen_result import ChosenImages, Selected
 from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
@@ -31,7 +31,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
@@ -56,7 +56,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
@@ -81,7 +81,7 @@ def select(
     *,
     as_: str | None = None,
     selector: str | None = None,
-    goal: Goal | None = None,
+    goal: PointGoal | None = None,
     per_class: int | None = None,
     top: int | None = None,
     budget: int | None = None,
@@ -98,11 +98,12 @@ def select(
     sampling: Sampling = Sampling(),
     printing: Printing = Printing(),
 ) -> Selected | Changed | ChosenImages:
-    """Choose the images on which models disagree most, with spares in reserve; or draw images for all models
-    at once, with known probabilities.
+    """Choose the images on which models disagree most, with spares in reserve; or draw images, or single
+    pixels, for all models at once, with known probabilities.
 
     mad lets models duel: segmentation models per ordered pair and class (Yan et al. 2021), classifiers per
-    pair (Wang et al. 2020). The other selectors draw --budget images one after another. A selection's
+    pair (Wang et al. 2020). The other selectors draw --budget images one after another, or --points pixels
+    of label maps. A selection's
     definition is fixed when it is made. To extend a selection, give its name and more places, spares or
     draws; options that you leave out keep their values. Duels can also be extended after you add models.
     Draws cover only the models of their time: for new models, draw again under another name; labels carry
@@ -117,10 +118,10 @@ def select(
         goal). A study can have any number of selections; they share labels.
     selector
         One of random, disputed, entropy, expected-loss, vma, mad, information, mad+information, model-picker,
-        or file.py:NAME, a Selector of your own; default: mad.
+        points, or file.py:NAME, a Selector of your own; default: mad.
     goal
         order (of all models) or best (which model is best): draw images as measurements on real models
-        recommend for this goal, instead of --selector.
+        recommend for this goal, instead of --selector. With --points also values (of each model alone).
     per_class
         Images for each defender, attacker and class (default 1).
     top
@@ -153,7 +154,7 @@ def select(
     classifiers
         For classifiers: `ClassifierRules(distance=...)`.
     sampling
-        How images are taken: `Sampling(spares=...)`.
+        How images, or pixels, are taken: `Sampling(spares=...)`.
     printing
         Printed output: `Printing(list_=...)`.
     """

@@ -111,6 +111,11 @@ class Asker:
             else choice_items(slots)
         )
         items = [item for item in items if item.image in images]
+        if slots.points and not begun:
+            raise StudyError(
+                f"selection {options.selection!r} asks about points, which no page shows yet: `faultscape"
+                f" label export {study.place} OUT --selection {options.selection}` writes them to a table"
+            )
         if not slots.images and not begun:
             raise StudyError(
                 f"every image of selection {options.selection!r} is discarded, and no spare is left"

@@ -11,15 +11,15 @@ from faultscape.reading.label_counts import question_number
 from faultscape.reading.study import Study
 from faultscape.verbs.plan import artefact as plan
 
-# seconds for a whole map, a choice between two maps, a yes/no question
-COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0}
+# seconds for a whole map, a choice between two maps, a yes/no question, what a pixel shows
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0, "point": 4.0}
 
 
 def read_costs(cost: Costs | None) -> dict[str, float]:
     """Return the seconds of each kind of work; OptionError for an unknown kind or an invalid time.
 
     >>> read_costs("mask=3600,question=2")
-    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0}
+    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0, 'point': 4.0}
     """
     out = dict(COSTS)
     for name, value in costs_given(cost):
@@ -49,13 +49,16 @@ def costs_given(cost: Costs | None) -> list[tuple[str, float | str]]:
 
 
 def hours_of(study: Study, images: int, name: str) -> float:
-    """Return the hours that labels of some images take, at the costs of the study's plan. Classifiers ask a
-    question for each class that a model predicts: as many as for an image of selection ``name``.
+    """Return the hours that labels of some images, or answers to points, take, at the costs of the study's
+    plan. Classifiers ask a question for each class that a model predicts: as many as for an image of
+    selection ``name``.
     """
     given = plan.PLAN.options(study).get("cost")
     costs = read_costs(str(given)) if given else COSTS
-    if not study.settings.classifies:
+    slots = study.selection(name).now if name in study.selections else None
+    if slots is not None and slots.points:
+        return images * costs["point"] / 3600
+    if not study.settings.classifies or slots is None:
         return images * costs["mask"] / 3600
-    slots = study.selection(name).now
     each = question_number(study, slots, study.likely_truth) / len(slots.images)
     return images * each * costs["question"] / 3600

@@ -23,7 +23,7 @@ def few_note(slots: Slots, study: Study) -> str:
     how to get more; '' if they chose enough.
     """
     images = len(slots.images)
-    if images >= FEW or slots.draws or not slots.rows or (pool := pool_size(study)) < FEW:
+    if images >= FEW or slots.for_all or not slots.rows or (pool := pool_size(study)) < FEW:
         return ""
     option = "--top" if slots.pairs else "--per-class"
     deepest = max(row.place for row in slots.rows if row.place <= KEPT_OUT)
@@ -69,8 +69,8 @@ def line_for_more(study: Study) -> tuple[str, str, int]:
 
 
 def _says_more(study: Study, name: str) -> bool:
-    """Whether the images of a selection are drawn for all models, and no ranking describes them alone."""
-    return bool(study.selections[name].slots.draws) and says_how_sure(study, name)
+    """Whether a selection was drawn for all models, and no ranking describes its images or points alone."""
+    return study.selections[name].slots.for_all and says_how_sure(study, name)
 
 
 def _took_all(study: Study, name: str) -> bool:

@@ -11,7 +11,7 @@ from faultscape.standings import Standings
 from faultscape.verbs.graph import Node, node
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
 from faultscape.verbs.plan.artefact import PLAN
-from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, planned_needs
+from faultscape.verbs.plan.open_question import OPEN_QUESTION, more_images, more_points, planned_needs
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.status.costs import hours_of
@@ -23,9 +23,9 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
     """
     images, name = _asked(study, found, line, drawing)
     work = Work(line, hours_of(study, images, name) if images else None)
-    labelled = max((study.label_count(name).labelled for name in study.selections), default=0)
+    labelled = _most(study, points=False)
     if not (held := _standings(study)):
-        return nothing_said(None, study.models, labelled, work)
+        return nothing_said(None, study.models, labelled, work, answered=_most(study, points=True))
     # rankings load scipy, which takes longer than all the rest
     from faultscape.reporting.verdict_lines import verdict
 
@@ -40,6 +40,12 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
         work=work,
         study=study.place,
     )
+
+
+def _most(study: Study, *, points: bool) -> int:
+    """Return how many images are labelled, or points answered, of the selection with most of them."""
+    names = [name for name, made in study.selections.items() if bool(made.slots.points) == points]
+    return max((study.label_count(name).labelled for name in names), default=0)
 
 
 def _standings(study: Study) -> dict[str, Standings]:
@@ -64,13 +70,18 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
     """
     one = next((node for node in found if line and node.line == line), None)
     if one is not None and one.artefact == LABELS_OF_SELECTION.name:
-        return len(study.selection(one.name).now.images) - study.label_count(one.name).labelled, one.name
+        return study.selection(one.name).now.asked - study.label_count(one.name).labelled, one.name
     name = next(iter(study.selections), "")
+    if one is not None and one.artefact == OPEN_QUESTION.name and study.selections[one.name].slots.points:
+        return more_points(study, one.name), one.name
     if one is not None and one.artefact == OPEN_QUESTION.name:
         drawing = more_images(study, one.name, planned_needs(study))
         name = one.name
     if one is not None and one.artefact == selection.SELECTION.name and one.name in study.selections:
-        drawing = len(study.selections[one.name].slots.draws)  # drawn again
+        slots = study.selections[one.name].slots
+        if slots.points:  # drawn again: answers count for the new ones where these are the same pixels
+            return len(slots.points), one.name
+        drawing = len(slots.draws)  # drawn again
     if not drawing:
         return 0, name
     labelled = labelled_number(study, study.ids, study.likely_truth)

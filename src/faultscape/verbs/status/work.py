@@ -89,9 +89,9 @@ def _about(study: Study, found: Iterable[Node], line: str) -> str:
     ranked = next(
         (node.name for node in found if node.artefact == STANDINGS.name and node.state == "done"), ""
     )
-    if name is None or not ranked or study.selections[name].slots.draws:
+    if name is None or not ranked or study.selections[name].slots.for_all:
         return ""
-    if not study.selections[ranked].slots.draws:
+    if not study.selections[ranked].slots.for_all:
         return ""
     left = len(study.selection(name).now.images) - study.label_count(name).labelled
     return (

@@ -1,0 +1,1 @@
+"""Scores of segmentation models from the true class at single pixels."""

@@ -1,0 +1,1 @@
+"""Compiled sums over tuples of predictions, and their plain NumPy equivalent."""

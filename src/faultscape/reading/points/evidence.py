@@ -1,0 +1,196 @@
+"""What is known of a selection of points, as an estimate takes it: the pixels of the images that count, and
+the draws.
+
+Conventions: M draws count. Images with a map of the truth are known in full (``labelled``), and the draws
+speak about the others (``unlabelled``): a draw that lies in an image with a map, or in one that does not
+count, was drawn all the same, and adds nothing there. Draws are independent, so the first ones are a fair
+sample however many follow: those after the last one with an answer do not count, and of those before at most
+a twentieth may lack one, as if missing at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import RankingError, counted
+from faultscape.nouns import Classes
+from faultscape.ranking.points.answers import GONE, PointAnswers
+from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.totals import PointTotals, point_totals
+from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
+from faultscape.reading.points.truths import point_truth
+from faultscape.reading.study import Study
+from faultscape.standings import SKIPPED
+
+
+@dataclass(frozen=True, eq=False)
+class PointEvidence:
+    """The pixels of the ``images`` that count, and of M draws the labels ``said`` (J, M) of the models, the
+    ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance`` (M,) of the
+    pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image (``drawn_in``).
+
+    ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
+    are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
+    answers come after one of these and do not count, and ``untold`` how many of the draws nobody can tell.
+    """
+
+    models: tuple[str, ...]
+    images: tuple[str, ...]
+    unlabelled: PixelTuples
+    labelled: PixelTuples
+    said: np.ndarray
+    shares: np.ndarray
+    chance: np.ndarray
+    inside: np.ndarray
+    drawn_in: tuple[str, ...]
+    told: int
+    late: tuple[str, ...]
+    waiting: int
+    after: int
+    untold: int
+
+    @property
+    def answered(self) -> np.ndarray:
+        """Which draws (M,) say something about the unlabelled images."""
+        return self.inside & (self.shares.sum(1) > 0)
+
+
+def read_point_evidence(
+    study: Study, name: str, truth: str, where: Collection[str] | None = None, *, engine: str
+) -> PointEvidence:
+    """Return what is known of a selection of points under a truth, on all its images or those of ``where``;
+    RankingError if its images are no longer those that it was drawn from.
+    """
+    made = study.selection(name)
+    slots = made.slots
+    points = slots.points
+    define = slots.definition
+    left = tuple(model for model in slots.models if model in study.models)
+    pool = drawable(study, left, define)
+    missing = lacking_maps(study, [m for m in study.models if m not in left], pool)
+    models = tuple(model for model in (*left, *study.models) if model not in missing)
+    models = tuple(dict.fromkeys(models))
+    covered = [image for image in pool if where is None or image in where]
+    images = [image for image in covered if image not in study.discarded]
+    found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
+    _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
+    known = point_truth(study, points, truth, found.shown)
+    inside = np.isin([point.image for point in points], images) & ~known.labelled
+    done = known.done | ~inside
+    number = _counted(done)
+    kept = slice(0, number)
+    return PointEvidence(
+        models,
+        tuple(images),
+        found.unlabelled,
+        found.labelled,
+        found.said[:, kept],
+        known.shares[kept],
+        np.array([point.probability for point in points[kept]]),
+        inside[kept],
+        tuple(point.image for point in points[kept]),
+        int((known.known & np.isin([point.image for point in points], images))[kept].sum()),
+        tuple(missing),
+        int((~done).sum()),
+        int((known.asked & inside)[number:].sum()),
+        int((known.untold & inside)[kept].sum()),
+    )
+
+
+def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
+    """Return the confusion counts of the images that count, as the points so far show them."""
+    c = len(classes)
+    known = np.zeros((len(found.models), c + 1, c + 1))
+    if len(found.labelled.pixels):
+        *labels, truth = found.labelled.labels.astype(np.int64)
+        each = [np.bincount(own * (c + 1) + truth, found.labelled.pixels, (c + 1) ** 2) for own in labels]
+        known = np.array(each).reshape(known.shape)
+    place = np.full(len(found.inside), GONE)
+    place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
+    pool = PointPool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
+    # without any answer there, draws say nothing about these images
+    kept = slice(0, len(place) if found.answered.any() else 0)
+    return totals_from(pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
+
+
+def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> PointTotals:
+    """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
+    an answer says so.
+    """
+    void = bool(classes.void) or bool(answers.shares[:, -1].any()) or bool(pool.known[:, :, -1].any())
+    return point_totals(pool, answers, void=void)
+
+
+def added_by_image(
+    study: Study,
+    name: str,
+    truth: str,
+    found: PointEvidence,
+    totals: PointTotals,
+    slopes: np.ndarray,
+    *,
+    engine: str,
+) -> np.ndarray:
+    """Return (J, I) what each of the images that count adds to the change of a score with these ``slopes``
+    (J, C + 1, C + 1): its pixels by what is expected of them, or by its map, and its points.
+    """
+    define = study.selection(name).slots.definition
+    expected = totals.belief.slopes(found.unlabelled.labels, slopes)
+    *labels, true = found.labelled.labels.astype(np.int64)
+    known = np.array([table[own, true] for table, own in zip(slopes, labels, strict=True)])
+    sums = sum_values(
+        study,
+        found.models,
+        define,
+        found.images,
+        (found.unlabelled, expected),
+        (found.labelled, known),
+        truth=truth,
+        engine=engine,
+    )
+    place = {image: k for k, image in enumerate(found.images)}
+    at = [place[image] for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
+    for own, added in zip(sums, totals.by_point(slopes) / max(totals.draws, 1), strict=True):
+        np.add.at(own, at, added)
+    return sums
+
+
+def _counted(done: np.ndarray) -> int:
+    """Return how many of the first draws count, of which (M,) some are ``done``.
+
+    >>> _counted(np.array([True, True, False, True])), _counted(np.array([True] * 30 + [False, True, False]))
+    (2, 32)
+    """
+    if done.all():
+        return len(done)
+    ends = np.flatnonzero(done) + 1
+    waiting = np.cumsum(~done)
+    fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
+    return max(fair, default=0)
+
+
+def _refuse_other_pool(
+    study: Study,
+    name: str,
+    models: tuple[str, ...],
+    pool: list[str],
+    images: list[str],
+    unlabelled: PixelTuples,
+    labelled: PixelTuples,
+    engine: str,
+) -> None:
+    """Raise RankingError if the pixels that could be drawn are not as many as when they were."""
+    slots = study.selection(name).slots
+    size = int(unlabelled.pixels.sum() + labelled.pixels.sum())
+    if others := [image for image in pool if image not in set(images)]:
+        rest = read_point_pool(study, models, slots.definition, others, engine=engine)
+        size += int(rest.unlabelled.pixels.sum())
+    if size != slots.points[0].pool:
+        raise RankingError(
+            f"selection {name!r} was drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
+            f" {size:,} now, in {counted(len(pool), 'image')}: redraw it with `faultscape select"
+            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )

@@ -1,0 +1,133 @@
+"""What is known of the points of a selection: from what people saw there, or from a map of their image.
+
+Conventions: P points, C classes; place C is void. A map of a truth answers every point in its image, whatever
+people saw there. Of several people's answers to a point the most frequent counts; a border between two
+classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.nouns import Point
+from faultscape.study.answers.points import CANNOT_TELL, PointAnswer, classes_seen
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name
+
+if TYPE_CHECKING:
+    from faultscape.reading.study import Study
+
+Pixel = tuple[str, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class PointTruth:
+    """What is known of P points: the ``shares`` (P, C + 1) of the classes and void at each, 0 where nothing
+    is known; which (P,) are ``labelled`` by a map, which people answered (``asked``), and where nobody who
+    answered can tell (``untold``).
+    """
+
+    shares: np.ndarray
+    labelled: np.ndarray
+    asked: np.ndarray
+    untold: np.ndarray
+
+    @property
+    def known(self) -> np.ndarray:
+        """Which points (P,) have a class or void."""
+        return self.shares.sum(1) > 0
+
+    @property
+    def done(self) -> np.ndarray:
+        """Which points (P,) need no answer any more."""
+        return self.labelled | self.asked
+
+
+def with_maps(study: Study, images: Sequence[str], truth: str) -> set[str]:
+    """Return those of some images that have a map of a truth."""
+    folder = label_maps.truth(study.root, truth)
+    parts = study.manifest(folder)
+    wanted = set(images)
+    numbers = sorted(
+        {number for number in study.corpus.shards_of(wanted).values() if part_name(number) in parts}
+    )
+    return wanted & {
+        id_ for number in numbers for id_ in label_maps.read_ids(folder, number, parts[part_name(number)])
+    }
+
+
+def answers_of(study: Study, truth: str) -> dict[Pixel, list[PointAnswer]]:
+    """Return {(image, row, column): the answers to it that count} of a truth, each person's first time; the
+    second time only measures the person.
+    """
+    out: dict[Pixel, list[PointAnswer]] = {}
+    for one in study.point_answers.answers(truth):
+        if not one.repeat:
+            out.setdefault((one.image, one.row, one.column), []).append(one)
+    return out
+
+
+def answer_rows(study: Study, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the answers of a truth that count, sorted, without those about ``removed`` images, with the
+    first names of renamed classes: what a key of the truth is made of.
+    """
+    first = study.settings.classes.first_name_of
+    rows = list[tuple[str, ...]]()
+    for one in study.point_answers.answers(truth):
+        if one.image not in removed:
+            seen = classes_seen(one.answer, first) or (one.answer,)
+            place = one.image, str(one.row), str(one.column)
+            rows.append((*place, *(first.get(name, name) for name in seen), one.annotator, str(one.repeat)))
+    return sorted(rows)
+
+
+def point_truth(
+    study: Study, points: Sequence[Point], truth: str, shown: np.ndarray | None = None
+) -> PointTruth:
+    """Return what is known of points under a truth; ``shown`` (P,) are the labels of its maps, C + 1 where it
+    has none, without which only `PointTruth.done` and the shares of answered points are known.
+    """
+    names = study.classes.names
+    c = len(names)
+    place = {name: k for k, name in enumerate(names)}
+    shares = np.zeros((len(points), c + 1))
+    asked = np.zeros(len(points), bool)
+    untold = np.zeros(len(points), bool)
+    mapped = with_maps(study, [point.image for point in points], truth)
+    labelled = np.array([point.image in mapped for point in points], bool)
+    said = answers_of(study, truth)
+    for k, point in enumerate(points):
+        answers = said.get((point.image, point.row, point.column), [])
+        asked[k] = bool(answers)
+        if not labelled[k]:
+            shares[k] = _shares([one.answer for one in answers], place)
+            untold[k] = asked[k] and not shares[k].any()
+    if shown is not None:
+        there = np.flatnonzero(labelled)
+        shares[there, shown[there]] = 1
+    return PointTruth(shares, labelled, asked, untold)
+
+
+def _shares(answers: Sequence[str], place: dict[str, int]) -> np.ndarray:
+    """Return the shares (C + 1,) of the classes and void at a point; all 0 where nobody can tell.
+
+    >>> place = {"road": 0, "car": 1}
+    >>> _shares(["car", "car", "road"], place).tolist(), _shares(["car|road"], place).tolist()
+    ([0.0, 1.0, 0.0], [0.5, 0.5, 0.0])
+    >>> _shares(["void", "cannot tell"], place).tolist(), _shares(["cannot tell"], place).tolist()
+    ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0])
+    """
+    votes = np.zeros(len(place) + 1)
+    for answer in answers:
+        seen = classes_seen(answer, place)
+        if not seen and (seen is None or answer == CANNOT_TELL):
+            continue  # a class that left the list says nothing any more
+        for name in seen or ():
+            votes[place[name]] += 1 / len(seen)
+        votes[-1] += not seen
+    best = votes == votes.max()
+    return np.where(best, 1 / best.sum(), 0.0) if votes.any() else votes

@@ -1,0 +1,1 @@
+"""Points: which single pixels people should be asked about."""

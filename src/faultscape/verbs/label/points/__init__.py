@@ -1,0 +1,1 @@
+"""Points: the table that people fill in, written and read."""

@@ -1,0 +1,182 @@
+"""The standings of a selection of points: pooled mIoU of the models over all images that could be drawn, from
+the answers so far and from what is known without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from faultscape import __version__
+from faultscape.errors import OptionError, RankingError, counted
+from faultscape.metrics.intervals.units import LEAST as LEAST_GROUPS
+from faultscape.metrics.intervals.units import LEVEL
+from faultscape.nouns import JsonObject
+from faultscape.ranking.agreement import compare_benchmark
+from faultscape.ranking.points import intervals
+from faultscape.ranking.points.estimates import PointScores, point_scores
+from faultscape.ranking.points.row import point_ranking
+from faultscape.ranking.points.to_come import spread_over_groups
+from faultscape.ranking.points.totals import PointTotals
+from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.points.evidence import (
+    PointEvidence,
+    added_by_image,
+    read_point_evidence,
+    totals_of,
+)
+from faultscape.reading.study import Study
+from faultscape.standings import ModelRanking, Standings
+from faultscape.verbs.rank import artefact
+from faultscape.verbs.rank.where import domain_of
+
+if TYPE_CHECKING:
+    from faultscape.ranking.drawn.domains import Domain
+    from faultscape.verbs.options import RankOptions
+
+METRIC = "pooled mIoU"
+NAME = "points"  # of the ranking
+LEAST = 30  # answered points without which nothing is said
+_OF_IMAGES = {
+    "against": "compares selections of images",
+    "ranking": "adds a ranking of scores of images",
+    "all_labels": "counts labelled images",
+    "epsilon": "belongs to duels of images",
+}
+
+
+def standings_of_points(
+    study: Study, truth: str, closed: Mapping[str, float] | None, asked: RankOptions
+) -> Standings:
+    """Return the standings of a selection of points; OptionError for options that need scores of images,
+    RankingError without enough answers.
+    """
+    name = asked.selection
+    for option, does in _OF_IMAGES.items():
+        if getattr(asked, option):
+            flag = option.replace("_", "-")
+            raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
+    where = domain_of(study, asked.where)
+    found = read_point_evidence(study, name, truth, where and where.images, engine=asked.engine)
+    known = found.told
+    if known < LEAST and found.unlabelled.pixels.sum():
+        raise RankingError(
+            f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
+            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
+        )
+    totals = totals_of(found, study.classes)
+    scores = point_scores(totals)
+    spread = intervals.pool_spread(totals, scores)
+    labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
+    of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
+    later = _of_images_to_come(study, truth, asked, found, totals, scores)
+    future = asked.population == FUTURE
+    if future and later is None:
+        raise RankingError(
+            f"--population future: points speak about images to come if the pool has {LEAST_GROUPS} groups of"
+            f" images; make them with `faultscape collect {study.place} --group PATTERN`, or leave it out"
+        )
+    other = {} if later is None else {NAME: of_pool if future else later}
+    standings = Standings(
+        models=found.models,
+        labels=labels | {"points": known},
+        matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
+        rankings={NAME: later if future and later is not None else of_pool},
+        to_come={} if future else other,
+        of_pool=other if future else {},
+        definitions=_definitions(study, asked, truth, where),
+        notes=tuple(_notes(found, totals, scores)),
+        provenance=_provenance(study, asked, truth, where, closed),
+    )
+    if closed is None:
+        return standings
+    rng = np.random.default_rng(asked.seed)
+    drawn = rng.multivariate_normal(scores.score, scores.covariance, asked.resamples, method="eigh")
+    compared = compare_benchmark(found.models, closed, {NAME: scores.score}, {NAME: drawn})
+    return replace(standings, benchmark=compared)
+
+
+def _of_images_to_come(
+    study: Study,
+    truth: str,
+    asked: RankOptions,
+    found: PointEvidence,
+    totals: PointTotals,
+    scores: PointScores,
+) -> ModelRanking | None:
+    """Return the ranking whose intervals speak of images to come; None without groups of images, because
+    neighbours in a sequence are alike, or for a part of the images.
+    """
+    groups = study.groups
+    of = [groups.get(image, "") for image in found.images]
+    if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
+        return None
+    sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
+    return point_ranking(
+        found.models, scores, spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
+    )
+
+
+def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
+    part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    return cast(
+        "JsonObject",
+        {
+            **study.selection(asked.selection).slots.definition,
+            "selection": asked.selection,
+            "truth": truth,
+            "metric": METRIC,
+            "population": asked.population,
+            "level": LEVEL,
+            "resamples": asked.resamples,
+            "interval": "Student's t over draws",
+        }
+        | part,
+    )
+
+
+def _provenance(
+    study: Study, asked: RankOptions, truth: str, where: Domain | None, closed: Mapping[str, float] | None
+) -> JsonObject:
+    arguments = asked.given(but=("selection", "truth"))
+    about = {"truth": truth, "arguments": arguments}
+    tags = {"tags": study.tags_key()} if where is not None and not where.known else {}
+    return cast(
+        "JsonObject",
+        {
+            "faultscape": __version__,
+            "selection": asked.selection,
+            "truth": truth,
+            "seed": asked.seed,
+            "population": asked.population,
+            "inputs": artefact.STANDINGS.inputs(study, asked.selection, about) | tags,
+            "arguments": arguments,
+            "benchmark": dict(closed or {}),
+        },
+    )
+
+
+def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
+    """Return what to say about the answers."""
+    notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
+    if found.untold:
+        share = found.untold / (found.untold + int(found.answered.sum()))
+        ends = intervals.open_range(totals, scores)
+        most = 100 * float(np.nanmax(np.abs(ends)))
+        notes.append(
+            f"{counted(found.untold, 'point')} ({100 * share:.0f} %) where nobody can tell: left out, as if"
+            f" missing at random; they could move a score by at most {most:.1f} points"
+        )
+    if found.waiting:
+        after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""
+        notes.append(f"{counted(found.waiting, 'point')} without an answer{after}")
+    if number := int(found.labelled.pixels.sum()):
+        share = number / (number + int(found.unlabelled.pixels.sum()))
+        notes.append(f"masks answer {100 * share:.0f} % of all pixels; points speak about the rest")
+    if found.late:
+        lack = f"{', '.join(found.late)} {'lacks' if len(found.late) == 1 else 'lack'}"
+        notes.append(f"{lack} maps of some images that points were drawn from: not ranked here")
+    return notes

@@ -1,0 +1,500 @@
+"""Points: single pixels that a person answers, from the draw to the verdict; through a table, beside masks, over
+rounds, and with models that come later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.errors import LabellingError, RankingError, SelectionError
+from faultscape.maps.resize import nearest
+from faultscape.nouns import Point
+from faultscape.reading.points.evidence import read_point_evidence
+from faultscape.reading.points.pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.truths import point_truth
+from faultscape.reading.study import Study
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.points import PointAnswer, PointAnswers
+from faultscape.study.answers.withdrawal import take_back_all
+from golden import STUDY, copied
+from refusals import refused
+
+POINTS = 150
+CLASSES = len(made.NAMES)
+
+
+def _make(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=10, models=4)
+    study = str(made.collected(corpus, folder / STUDY, shard_size=4))
+    first = {name: source for name, source in corpus.models.items() if name != "model-3"}
+    fs.predict(study, first, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, sampling=fs.Sampling(points=POINTS), engine="local")
+    return corpus
+
+
+@pytest.fixture
+def made_once(tmp_path: Path) -> tuple[str, made.Corpus]:
+    """A study of three models whose points are drawn, and what it was made of: a fourth model too."""
+    return copied("points", _make, tmp_path / "a study")
+
+
+@pytest.fixture
+def study(made_once: tuple[str, made.Corpus]) -> str:
+    return made_once[0]
+
+
+@pytest.fixture
+def corpus(made_once: tuple[str, made.Corpus]) -> made.Corpus:
+    return made_once[1]
+
+
+def points_of(study: str, name: str = "points") -> tuple[Point, ...]:
+    return Study(study).selection(name).slots.points
+
+
+def lines(table: Path) -> list[dict[str, str]]:
+    with table.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(table: Path, answer: Callable[[Mapping[str, str]], str]) -> list[dict[str, str]]:
+    """Answer every line of a table of points, and return its lines."""
+    rows = lines(table)
+    for row in rows:
+        row["answer"] = answer(row)
+    with table.open("w", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+    return rows
+
+
+def by_truth(corpus: made.Corpus) -> Callable[[Mapping[str, str]], str]:
+    """What the truth shows at the pixel of a line."""
+    maps = dict(zip(corpus.ids, corpus.truths, strict=True))
+    return lambda row: made.NAMES[maps[row["image"]][int(row["row"]), int(row["column"])]]
+
+
+def answer_all(study: str, corpus: made.Corpus, folder: Path, name: str = "points") -> Path:
+    """Answer by the truth whatever is open, through a table."""
+    fs.label.export(study, str(folder), selection=name)
+    fill(folder / "points.csv", by_truth(corpus))
+    fs.label.import_(study, str(folder))
+    return folder
+
+
+def pooled(corpus: made.Corpus, model: str, images: list[str] | None = None) -> float:
+    """mIoU over all pixels of some images."""
+    mine = [k for k, image in enumerate(corpus.ids) if images is None or image in images]
+    said = corpus.maps[model][mine]
+    true = corpus.truths[mine]
+    both = [((said == c) & (true == c)).sum() for c in range(CLASSES)]
+    either = [((said == c) | (true == c)).sum() for c in range(CLASSES)]
+    return float(np.mean([b / e for b, e in zip(both, either, strict=True) if e]))
+
+
+def test_from_the_draw_to_the_verdict_through_a_table(
+    study: str,
+    corpus: made.Corpus,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = f"'{study}'"
+    line = f"faultscape label export {place} points/ --format points --selection points"
+    assert fs.status(study).next == line
+    assert made.states(study)["label"] == "missing"
+    capsys.readouterr()
+    assert main(["label", "export", study, "points/"]) == 0
+    told = capsys.readouterr().out
+    rows = fill(tmp_path / "points" / "points.csv", by_truth(corpus))
+    assert f"{len(rows)} points, a crop of the image around each" in told
+    assert f"faultscape label import {place} points/points.csv" in told
+    drawn = points_of(study)
+    assert [(r["image"], int(r["row"]), int(r["column"])) for r in rows] == list(
+        dict.fromkeys((p.image, p.row, p.column) for p in drawn)
+    )
+    with made.Image.open(tmp_path / "points" / rows[0]["crop"]) as crop:
+        assert crop.size == (48, 36)
+    assert main(["label", "import", study, "points/points.csv"]) == 0
+    assert f"{len(rows)} points answered" in capsys.readouterr().out
+    assert main(["rank", study]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Use model-0.\nmodel-0 is ahead of model-1 by ")
+    assert " points of pooled mIoU [" in told
+    assert f"Standings of 3 models from {POINTS} answered points" in told
+    assert "score: pooled mIoU over all images that could be drawn, estimated" in told
+    held = json.loads((Path(study) / "standings-points.json").read_text())
+    assert held["definitions"]["metric"] == "pooled mIoU"
+    assert held["labels"] == {"used": POINTS, "slots": POINTS, "missing": 0, "points": POINTS}
+    table = held["rankings"]["points"]
+    for model, (low, high) in table["score_interval"].items():
+        assert table["scores"][model] == pytest.approx(pooled(corpus, model), abs=0.05)
+        assert low < table["scores"][model] < high
+    assert table["order"] == ["model-0", "model-1", "model-2"]
+    found = fs.status(study)
+    assert made.states(study)["rank"] == "done"
+    assert found.verdict.models == ("model-0",)
+    assert found.verdict.metric == "pooled mIoU"
+
+
+def test_more_points_follow_the_first_and_learn_from_their_answers(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    first = points_of(study)
+    whole = fs.select(study, sampling=fs.Sampling(points=POINTS + 40), as_="whole", engine="local").points
+    assert [(p.image, p.pixel) for p in whole[:POINTS]] == [(p.image, p.pixel) for p in first]
+    answer_all(study, corpus, tmp_path / "first")
+    more = fs.select(study, more=40, as_="points", engine="local").points
+    assert more[:POINTS] == first
+    assert [(p.round, p.step) for p in more[POINTS:]] == [(2, POINTS + k) for k in range(1, 41)]
+    # other probabilities, by what was learnt
+    assert {p.probability for p in more[POINTS:]} != {p.probability for p in whole[POINTS:]}
+    with refused(SelectionError, r"\d+ of the 40 points that --more drew last .* --points 195"):
+        fs.select(study, more=5, as_="points")
+    answer_all(study, corpus, tmp_path / "more")
+    found = fs.rank(study, selection="points")
+    assert found.labels["used"] == POINTS + 40
+    assert found.rankings["points"].scores["model-0"] == pytest.approx(pooled(corpus, "model-0"), abs=0.03)
+
+
+def test_a_mask_answers_every_point_in_it_and_is_known_in_full(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    some = tmp_path / "some"
+    for image in corpus.ids[:6]:
+        (some / image).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(corpus.truth / f"{image}.png", some / f"{image}.png")
+    fs.label.import_(study, str(some))
+    answer_all(study, corpus, tmp_path / "rest")
+    rows = lines(tmp_path / "rest" / "points.csv")
+    assert {row["image"] for row in rows} <= set(corpus.ids[6:])
+    found = fs.rank(study, selection="points")
+    assert "masks answer 60 % of all pixels; points speak about the rest" in found.notes
+    narrow = found.rankings["points"].score_interval["model-1"]
+    assert narrow[0] <= pooled(corpus, "model-1") <= narrow[1]
+    fs.label.import_(study, str(corpus.truth))
+    exact = fs.rank(study, selection="points").rankings["points"]
+    measured = fs.measure(study, resamples=0, worst=0)
+    for model in ("model-0", "model-1", "model-2"):
+        assert exact.scores[model] == pytest.approx(pooled(corpus, model), abs=1e-9)
+        assert exact.score_interval[model] == pytest.approx([exact.scores[model]] * 2)
+        assert measured.models[model]["miou"]["value"] == pytest.approx(exact.scores[model], abs=1e-9)
+    assert exact.best_set == ["model-0"]
+
+
+def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    answer_all(study, corpus, tmp_path / "all")
+    gone = corpus.ids[3]
+    before = points_of(study)
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{gone},blurred\n")
+    fs.label.import_(study, str(tmp_path / "discard.csv"))
+    made_now = Study(study).selection("points")
+    assert made_now.slots.points == before
+    assert {p.image for p in made_now.now.points} == {p.image for p in before} - {gone}
+    assert made.states(study)["rank"] == "missing"
+    fs.label.import_(study, str(corpus.truth))
+    found = fs.rank(study, selection="points").rankings["points"]
+    left = [image for image in corpus.ids if image != gone]
+    assert found.scores["model-2"] == pytest.approx(pooled(corpus, "model-2", left), abs=1e-9)
+    assert found.scores["model-2"] != pytest.approx(pooled(corpus, "model-2"), abs=1e-4)
+
+
+def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    answer_all(study, corpus, tmp_path / "all")
+    fs.rank(study, selection="points")
+    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
+    fs.compare(study, engine="local")
+    states = made.states(study)
+    assert (states["select"], states["label"], states["rank"]) == ("done", "done", "stale")
+    found = fs.rank(study, selection="points")
+    assert found.models == ("model-0", "model-1", "model-2", "model-3")
+    assert found.labels["used"] == POINTS
+    assert found.rankings["points"].scores["model-3"] == pytest.approx(pooled(corpus, "model-3"), abs=0.08)
+    assert main(["predict", study, "--remove", "model-0"]) == 0
+    fewer = fs.rank(study, selection="points")
+    assert fewer.models == ("model-1", "model-2", "model-3")
+
+
+def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    fs.select(study, sampling=fs.Sampling(points=POINTS), as_="again", engine="processes")
+    other = str(made.collected(corpus, tmp_path / "other", shard_size=3))
+    for name in ("model-2", "model-0", "model-1"):
+        fs.predict(other, {name: corpus.models[name]}, engine="local")
+    fs.compare(other, engine="local")
+    fs.select(other, sampling=fs.Sampling(points=POINTS), engine="local")
+    first = points_of(study)
+    assert points_of(study, "again") == first
+    assert [(p.image, p.row, p.column) for p in points_of(other)] == [
+        (p.image, p.row, p.column) for p in first
+    ]
+    assert [p.probability for p in points_of(other)] == pytest.approx(
+        [p.probability for p in first], rel=1e-9
+    )
+
+
+def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str) -> None:
+    held = Study(study)
+    define = held.selection("points").slots.definition
+    images = drawable(held, held.models, define)
+    pool = read_point_pool(held, held.models, define, images).unlabelled
+    assert pool.pixels.sum() == 10 * 36 * 48
+    weights = np.arange(1, len(pool.pixels) + 1) % 7  # of some tuples never
+    chance = weights / (weights @ pool.pixels)
+    # as many numbers as units of weight, each in the middle of one
+    units = int(weights @ pool.pixels)
+    drawn = draw_pixels(held, held.models, define, images, pool, chance, (np.arange(units) + 0.5) / units)
+    times: dict[tuple[str, int], int] = {}
+    for image, pixel, _ in drawn:
+        times[image, pixel] = times.get((image, pixel), 0) + 1
+    maps = {image: [held.maps(model)[image].ravel() for model in held.models] for image in images}
+    weight_of = dict(zip(map(tuple, pool.labels.T.tolist()), weights.tolist(), strict=True))
+    for image in images:
+        for pixel, said in enumerate(zip(*(own.tolist() for own in maps[image]), strict=True)):
+            assert times.get((image, pixel), 0) == weight_of[said]
+    assert all(one == pytest.approx(times[image, pixel] / units) for image, pixel, one in drawn)
+
+
+@pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
+def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
+    corpus: made.Corpus, tmp_path: Path, size: str
+) -> None:
+    sized = str(tmp_path / "sized")
+    fs.collect(sized, str(corpus.photos), classes=str(corpus.classes), size=size)
+    fs.predict(sized, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
+    fs.compare(sized, engine="local")
+    drawn = fs.select(sized, sampling=fs.Sampling(points=40), engine="local").points
+    held = Study(sized)
+    truths = dict(zip(corpus.ids, corpus.truths, strict=True))
+    working = held.settings.working_size or (48, 36)
+    for point in drawn:
+        small = nearest(truths[point.image], working)
+        assert small.ravel()[point.pixel] == truths[point.image][point.row, point.column]
+        assert place_in_image(held.image_rows[point.image], held.settings.working_size, point.pixel) == (
+            point.row,
+            point.column,
+        )
+    assert drawn[0].pool == 10 * working[0] * working[1]
+    fs.label.import_(sized, str(corpus.truth))
+    exact = fs.rank(sized, selection="points").rankings["points"].scores
+    assert fs.measure(sized, resamples=0, worst=0).models["model-2"]["miou"]["value"] == pytest.approx(
+        exact["model-2"], abs=1e-9
+    )
+
+
+def test_with_a_margin_no_point_lies_near_a_border(study: str, corpus: made.Corpus) -> None:
+    drawn = fs.select(study, sampling=fs.Sampling(points=60, border=2), as_="inside", engine="local").points
+    held = Study(study)
+    for point in drawn:
+        for model in held.models:
+            label_map = held.maps(model)[point.image]
+            y, x = divmod(point.pixel, 48)
+            assert len(np.unique(label_map[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3])) == 1
+    assert drawn[0].pool < points_of(study)[0].pool
+    fs.label.import_(study, str(corpus.truth))
+    found = fs.rank(study, selection="inside").rankings["points"]
+    assert found.scores["model-2"] > pooled(corpus, "model-2")  # errors lie along borders, too
+
+
+def test_lines_that_cannot_be_used_are_told_and_the_others_count(study: str, tmp_path: Path) -> None:
+    first, second, third, fourth = points_of(study)[:4]
+    rows = [
+        ("image", "row", "column", "answer", "annotator"),
+        (first.image, first.row, first.column, "car", "ann"),
+        (first.image, first.row, first.column, "Cannot tell", "ben"),
+        (second.image, second.row, second.column, "caar", "ann"),
+        (third.image, third.row, third.column, "car", "ann"),
+        (third.image, third.row, third.column, "sky", "ann"),
+        (fourth.image, fourth.row, fourth.column, "tree|road", "ann"),
+        (fourth.image, 99, 3, "tree", "ann"),
+        ("nowhere", 1, 1, "tree", "ann"),
+        (fourth.image, "1.5", 3, "tree", "ann"),
+    ]
+    with (tmp_path / "said.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = fs.label.import_(study, str(tmp_path / "said.csv"))
+    assert (found.new, found.failures) == (3, 5)
+    told = [row["reason"] for row in lines(Path(study) / "failures.csv") if row["stage"] == "label"]
+    expected = {
+        4: "Did you mean 'car'",
+        5: f"row {third.row}, column {third.column} has different answers in lines 5 and 6",
+        8: "row 99, column 3 lies outside of",
+        9: "'nowhere' is not an image of the study",
+        10: "expected a row and a column, from 0; got '1.5' and '3'",
+    }
+    assert len(told) == len(expected)
+    for line, words in expected.items():
+        assert any(one.startswith(f"said.csv, line {line}: ") and words in one for one in told), (line, told)
+    held = Study(study)
+    known = point_truth(held, held.selection("points").slots.points[:4], "labels")
+    place = {name: k for k, name in enumerate(made.NAMES)}
+    assert known.shares[0, place["car"]] == 1  # who cannot tell has no vote
+    assert known.shares[3, [place["tree"], place["road"]]].tolist() == [0.5, 0.5]
+    assert known.asked.tolist() == [True, False, False, True]
+
+
+def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    fresh = str(shutil.copytree(study, tmp_path / "fresh"))
+    table = answer_all(study, corpus, tmp_path / "all") / "points.csv"
+    before = fs.rank(study, selection="points").rankings["points"].scores
+    fs.label.answers(study, str(tmp_path / "said.jsonl"))
+    fs.label.import_(fresh, str(tmp_path / "said.jsonl"))
+    assert fs.rank(fresh, selection="points").rankings["points"].scores == pytest.approx(before)
+
+    classes = json.loads(corpus.classes.read_text())
+    for entry in classes["classes"]:
+        entry["name"] = {"car": "vehicle"}.get(entry["name"], entry["name"])
+    classes["parents"] = {}
+    (tmp_path / "renamed.json").write_text(json.dumps(classes))
+    fs.collect(study, classes=str(tmp_path / "renamed.json"))
+    seen = {one.answer for one in Study(study).point_answers.answers()}
+    assert "vehicle" in seen
+    assert "car" not in seen
+    assert fs.rank(study, selection="points").rankings["points"].scores == pytest.approx(before)
+
+    assert main(["label", "remove", study, "--selection", "points"]) == 0
+    assert Study(study).truths == []
+    assert made.states(study)["label"] == "missing"
+    fs.label.import_(study, str(table))  # by the names of their time
+    assert fs.rank(study, selection="points").rankings["points"].scores == pytest.approx(before)
+
+
+def test_the_first_points_count_in_their_order(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    fs.label.export(study, str(tmp_path / "out"), selection="points")
+    table = tmp_path / "out" / "points.csv"
+    right = by_truth(corpus)
+    rows = lines(table)
+    kept = {(row["image"], row["row"], row["column"]) for row in (*rows[:60], *rows[100:])}
+    fill(table, lambda row: right(row) if (row["image"], row["row"], row["column"]) in kept else "")
+    fs.label.import_(study, str(table))
+    found = read_point_evidence(Study(study), "points", "labels", engine="local")
+    assert 60 <= len(found.chance) <= 64  # the first that nobody answered, and a few behind it
+    assert found.waiting > 30
+    assert found.after > 30
+    assert any("points without an answer; " in note for note in fs.rank(study, selection="points").notes)
+
+
+def test_a_few_answers_are_too_few(study: str, tmp_path: Path) -> None:
+    fs.label.export(study, str(tmp_path / "out"), selection="points")
+    table = tmp_path / "out" / "points.csv"
+    rows = lines(table)
+    table.write_text(
+        "image,row,column,answer\n"
+        + "".join(f"{r['image']},{r['row']},{r['column']},sky\n" for r in rows[:9])
+    )
+    fs.label.import_(study, str(table))
+    with refused(RankingError, "9 answered points in truth 'labels', and at least 30 are needed"):
+        fs.rank(study, selection="points")
+    with refused(LabellingError, "9 lines are filled in and never overwritten"):
+        fs.label.export(study, str(tmp_path / "out"), selection="points")
+
+
+def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    shutil.copytree(corpus.photos, photos)
+    moved = str(tmp_path / "moved")
+    fs.collect(moved, str(photos), classes=str(corpus.classes))
+    fs.predict(moved, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
+    fs.compare(moved, engine="local")
+    drawn = fs.select(moved, sampling=fs.Sampling(points=20), engine="local").points
+    (photos / f"{drawn[0].image}.png").unlink()
+    found = fs.label.export(moved, str(tmp_path / "out"), selection="points")
+    gone = len({(p.image, p.row, p.column) for p in drawn if p.image == drawn[0].image})
+    assert (found.points - found.crops) == gone
+    assert "whose file is missing or has changed, and without a crop" in repr(found)
+
+
+def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    answer_all(study, corpus, tmp_path / "all")
+    with refused(RankingError, "if the pool has 6 groups of images; make them with `faultscape collect"):
+        fs.rank(study, selection="points", population="future")
+    assert fs.rank(study, selection="points").to_come == {}
+    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+    found = fs.rank(study, selection="points")
+    pool, later = found.rankings["points"], found.to_come["points"]
+    assert later.scores == pool.scores
+    assert later.speaks_of == "future"
+    assert found.verdict.population == "future"
+
+    def width(ranking: fs.ranking.ModelRanking, model: str) -> float:
+        low, high = ranking.score_interval[model]
+        return high - low
+
+    assert all(width(later, model) > width(pool, model) for model in found.models)
+    turned = fs.rank(study, selection="points", population="future")
+    assert turned.rankings["points"] == later
+    assert turned.of_pool["points"] == pool
+    # masks leave the spread between images, as leaving out one after the other shows it
+    fs.label.import_(study, str(corpus.truth))
+    known = fs.rank(study, selection="points").to_come["points"]
+    left = [pooled(corpus, "model-2", [i for i in corpus.ids if i != one]) for one in corpus.ids]
+    error = np.sqrt(9 * np.var(left))  # the jackknife's: (n - 1) / n times the sum of squares
+    assert width(known, "model-2") == pytest.approx(2 * 2.262 * error, rel=0.25)
+
+
+def test_points_do_not_ask_for_masks(study: str) -> None:
+    made_ = Study(study).selection("points")
+    assert made_.now.images == ()
+    assert made_.now.asked == POINTS
+    told = repr(fs.select(study, sampling=fs.Sampling(points=POINTS)))
+    assert f"points: {POINTS} points to answer in 10 images, drawn for the order of the models" in told
+    fs.select(study, goal="order", budget=4, engine="local")
+    assert Study(study).selection("order").now.asked == 4
+    rows = fs.status(study)
+    assert any(words == f"points: {POINTS} points" for _, _, words in rows.stages)
+
+
+def test_tuples_of_a_pool_are_looked_up() -> None:
+    pool = PixelTuples(np.array([[0, 0, 1], [1, 2, 0]]), np.array([3, 4, 5]))
+    assert pool.places(np.array([[1, 0], [0, 2]]), 5).tolist() == [2, 1]
+
+
+def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_have_room_for_points(
+    study: str, tmp_path: Path
+) -> None:
+    held = Study(study)
+    first, second = points_of(study)[:2]
+    for point, who in ((first, "ann"), (second, "ben")):
+        held.point_answers.add(PointAnswer(point.image, point.row, point.column, "car", who), "test")
+    take_back_all(held.database, "ann", "test")
+    assert [one.annotator for one in held.point_answers.answers()] == ["ben"]
+    # a database that was made before there were points
+    earlier = Database(tmp_path)
+    earlier.create_tables()
+    with contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection:
+        connection.execute("DROP TABLE points")
+        connection.commit()
+    answers = PointAnswers(tmp_path, Database(tmp_path))
+    assert answers.rows() == []
+    assert answers.truths() == []
+    answer = PointAnswer("x", 1, 2, "car|road", "ann", key="k")
+    assert answers.add(answer, "test")
+    assert not answers.add(answer, "test")
+    assert [one.answer for one in answers.answers()] == ["car|road"]
+    with (
+        contextlib.closing(sqlite3.connect(tmp_path / "answers.sqlite")) as connection,
+        pytest.raises(sqlite3.IntegrityError, match="only ever added"),
+    ):
+        connection.execute("DELETE FROM points")
