@@ -22,6 +22,7 @@ from faultscape.ranking.agreement import spearman
 
 FILE = Path(__file__).parents[1] / "docs" / "benchmarks" / "data" / "points.csv"
 POINTS = ("100", "300", "1000", "3000")
+LEAST = 10  # fewer repeats are not shown
 SECONDS, MINUTES = 4, 25  # of a point; of a mask
 COLUMNS: tuple[str, ...] = (
     "set",
@@ -98,7 +99,10 @@ def exchange(rows: list[dict[str, str]], group: str, method: str, masks: str = "
 def rows_of(file: Path) -> list[dict[str, str]]:
     """Return a row a budget of one file of repeats."""
     name, group, method = file.stem.split(", ", 2)
-    first, *repeats = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = list(dict.fromkeys(file.read_text().splitlines()))  # two runs at once may repeat a repeat
+    if len(lines) <= LEAST:
+        return []
+    first, *repeats = [json.loads(line) for line in lines]
     real = np.array(first["real"])
     out = []
     for budget in repeats[0] if repeats else ():
