@@ -21,7 +21,10 @@ from scipy.special import stdtrit
 from faultscape.ranking.agreement import spearman
 
 FILE = Path(__file__).parents[1] / "docs" / "benchmarks" / "data" / "points.csv"
-COLUMNS = (
+POINTS = ("100", "300", "1000", "3000")
+LEAST = 10  # fewer repeats are not shown
+SECONDS, MINUTES = 4, 25  # of a point; of a mask
+COLUMNS: tuple[str, ...] = (
     "set",
     "models",
     "method",
@@ -45,17 +48,61 @@ def write() -> None:
     rows = [row for file in sorted(KEPT.glob("*.jsonl")) for row in rows_of(file)]
     FILE.parent.mkdir(parents=True, exist_ok=True)
     with FILE.open("w", encoding="utf-8", newline="") as out:
-        table = csv.DictWriter(out, COLUMNS)
+        table: csv.DictWriter[str] = csv.DictWriter(out, COLUMNS)
         table.writeheader()
         table.writerows(rows)
     for row in rows:
         print(" ".join(f"{key}={value}" for key, value in row.items() if value != ""))
+    print()
+    print("\n".join(shown(rows)))
+    for group in ("ten", "four", "two"):
+        for method in ("masks", "masks+control"):
+            print(group, method, exchange(rows, group, method))
+
+
+def shown(rows: list[dict[str, str]]) -> list[str]:
+    """Return the lines of the page's table: error and correlation by budget."""
+    out = [f"| models | method | {' | '.join(POINTS)} points | repeats |", "|---|---|---|---|---|---|---|"]
+    held = {(row["models"], row["method"], row["budget"]): row for row in rows if row["set"] == "camvid"}
+    for group, method in dict.fromkeys(key[:2] for key in held):
+        cells = [held.get((group, method, budget)) for budget in POINTS]
+        if all(cells):
+            texts = [f"{cell['rmse']} / {cell['rho']}" for cell in cells if cell]
+            out.append(
+                f"| {group} | {method} | {' | '.join(texts)} | {cells[0]['repeats'] if cells[0] else ''} |"
+            )
+    return out
+
+
+def exchange(rows: list[dict[str, str]], group: str, method: str, masks: str = "10") -> str:
+    """Return how many points of the design are as good as some masks, and the share of their time."""
+    ours = [
+        (float(row["budget"]), float(row["rmse"]))
+        for row in rows
+        if (row["set"], row["models"], row["method"]) == ("camvid", group, "design")
+    ]
+    theirs = [
+        float(row["rmse"])
+        for row in rows
+        if (row["set"], row["models"], row["method"], row["budget"]) == ("camvid", group, method, masks)
+    ]
+    if not ours or not theirs:
+        return "not measured"
+    number, error = np.log(np.array(sorted(ours)).T)
+    points = float(np.exp(np.interp(-np.log(theirs[0]), -error, number)))
+    minutes = float(masks) * MINUTES
+    return (
+        f"{theirs[0]:.2f} points: {points:.0f} clicks, 1/{minutes / (points * SECONDS / 60):.0f} of the time"
+    )
 
 
 def rows_of(file: Path) -> list[dict[str, str]]:
     """Return a row a budget of one file of repeats."""
     name, group, method = file.stem.split(", ", 2)
-    first, *repeats = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = list(dict.fromkeys(file.read_text().splitlines()))  # two runs at once may repeat a repeat
+    if len(lines) <= LEAST:
+        return []
+    first, *repeats = [json.loads(line) for line in lines]
     real = np.array(first["real"])
     out = []
     for budget in repeats[0] if repeats else ():

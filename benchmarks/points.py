@@ -172,17 +172,12 @@ def _kept(totals: PointTotals, found: PointScores) -> dict[str, list[Any]]:
 
 
 def uniform(world: World, repeat: int) -> Found:
-    """Uniform points, no control: true pixels and hits in proportion to the sample, predicted pixels
-    known.
-    """
+    """Uniform points, no control: the mIoU of the sample itself."""
     row, _ = world.draw(world.even, (repeat, 2))
-    out = {}
-    for budget in BUDGETS:
-        totals = Totals.of(world.counts(row[:budget], np.full(budget, world.pool.size / budget)))
-        predicted = world.pool.predicted[:, :-1]
-        totals = Totals(np.minimum(totals.hits, predicted), totals.true, predicted)
-        out[str(budget)] = {"score": score(totals, "miou", predicted > 0).value.tolist()}
-    return out
+    return {
+        str(budget): {"score": miou_of(world.counts(row[:budget], np.ones(budget))).tolist()}
+        for budget in BUDGETS
+    }
 
 
 def masks(world: World, repeat: int) -> Found:
