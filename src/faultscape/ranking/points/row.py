@@ -1,8 +1,8 @@
-"""The row of standings that points give: a score with an interval for each model, the ranks that it may have, and how
-far the leader is ahead.
+"""The row of standings that points give: a score with an interval for each model, the ranks that it may
+have, and how far the leader is ahead.
 
-Conventions: as in ``intervals``; ranks and gaps hold for one pair at a time, or for all pairs at once, as everywhere
-(`simultaneous_ranks`).
+Conventions: as in ``intervals``; ranks and gaps hold for one pair at a time, or for all pairs at once, as
+everywhere (`simultaneous_ranks`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from faultscape.ties import DECIMALS
 def point_ranking(
     models: tuple[str, ...], found: PointScores, spread: Spread, *, speaks_of: str
 ) -> ModelRanking:
-    """Return the models in the order of their scores, one without a score last; without a spread no model is told
-    from another.
+    """Return the models in the order of their scores, one without a score last; without a spread no model is
+    told from another.
 
     >>> none = np.zeros((2, 0))
     >>> found = PointScores("miou", *[np.array([0.5, 0.7])] * 3, none, np.zeros((2, 3, 3)), (1.0, 1.0))
