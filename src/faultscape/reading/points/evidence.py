@@ -59,10 +59,16 @@ class PointEvidence:
 
 
 def read_point_evidence(
-    study: Study, name: str, truth: str, where: Collection[str] | None = None, *, engine: str
+    study: Study,
+    name: str,
+    truth: str,
+    where: Collection[str] | None = None,
+    without: Collection[str] = (),
+    *,
+    engine: str,
 ) -> PointEvidence:
-    """Return what is known of a selection of points under a truth, on all its images or those of ``where``;
-    RankingError if its images are no longer those that it was drawn from.
+    """Return what is known of a selection of points under a truth, on all its images or those of ``where``,
+    without the answers of some people; RankingError if its images are no longer those that it was drawn from.
     """
     made = study.selection(name)
     slots = made.slots
@@ -77,7 +83,7 @@ def read_point_evidence(
     images = [image for image in covered if image not in study.discarded]
     found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
     _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
-    known = point_truth(study, points, truth, found.shown)
+    known = point_truth(study, points, truth, found.shown, without)
     inside = np.isin([point.image for point in points], images) & ~known.labelled
     done = known.done | ~inside
     number = _counted(done)

@@ -60,13 +60,13 @@ def with_maps(study: Study, images: Sequence[str], truth: str) -> set[str]:
     }
 
 
-def answers_of(study: Study, truth: str) -> dict[Pixel, list[PointAnswer]]:
+def answers_of(study: Study, truth: str, without: Collection[str] = ()) -> dict[Pixel, list[PointAnswer]]:
     """Return {(image, row, column): the answers to it that count} of a truth, each person's first time; the
-    second time only measures the person.
+    second time only measures the person. People ``without`` whom to count are left out.
     """
     out: dict[Pixel, list[PointAnswer]] = {}
     for one in study.point_answers.answers(truth):
-        if not one.repeat:
+        if not one.repeat and one.annotator not in without:
             out.setdefault((one.image, one.row, one.column), []).append(one)
     return out
 
@@ -86,10 +86,15 @@ def answer_rows(study: Study, truth: str, removed: Collection[str]) -> list[tupl
 
 
 def point_truth(
-    study: Study, points: Sequence[Point], truth: str, shown: np.ndarray | None = None
+    study: Study,
+    points: Sequence[Point],
+    truth: str,
+    shown: np.ndarray | None = None,
+    without: Collection[str] = (),
 ) -> PointTruth:
     """Return what is known of points under a truth; ``shown`` (P,) are the labels of its maps, C + 1 where it
-    has none, without which only `PointTruth.done` and the shares of answered points are known.
+    has none, without which only `PointTruth.done` and the shares of answered points are known. Answers of
+    people ``without`` whom to count are left out.
     """
     names = study.classes.names
     c = len(names)
@@ -99,7 +104,7 @@ def point_truth(
     untold = np.zeros(len(points), bool)
     mapped = with_maps(study, [point.image for point in points], truth)
     labelled = np.array([point.image in mapped for point in points], bool)
-    said = answers_of(study, truth)
+    said = answers_of(study, truth, without)
     for k, point in enumerate(points):
         answers = said.get((point.image, point.row, point.column), [])
         asked[k] = bool(answers)

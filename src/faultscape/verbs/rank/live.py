@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from faultscape.errors import StudyError
+from faultscape.errors import RankingError, StudyError
 from faultscape.ranking.catalogue import find_ranking
 from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.study import Study
@@ -13,6 +13,7 @@ from faultscape.verbs.options import RankOptions
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.options import VoteRules
+from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.standings import standings_of
 
 _ELSEWHERE = ("study", "selection", "truth", "against", "benchmark", "where", "output", "engine", "votes")
@@ -35,6 +36,10 @@ def standings_now(study: Study, selection: str, truth: str, voices: Voices = EVE
         ),
         **{name: held for name, held in kept.items() if name in known},
     )
+    if selection in study.selections and study.selection(selection).slots.points:
+        if voices.weighted:
+            raise RankingError("answers to points are not weighted by estimated accuracy")
+        return standings_of_points(study, truth, None, options, voices.without)
     extra = [find_ranking(source) for source in options.ranking]
     found, images, _ = standings_of(study, truth, None, options, extra, voices.without)
     try:

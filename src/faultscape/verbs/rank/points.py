@@ -4,7 +4,7 @@ the answers so far and from what is known without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -49,10 +49,14 @@ _OF_IMAGES = {
 
 
 def standings_of_points(
-    study: Study, truth: str, closed: Mapping[str, float] | None, asked: RankOptions
+    study: Study,
+    truth: str,
+    closed: Mapping[str, float] | None,
+    asked: RankOptions,
+    without: Collection[str] = (),
 ) -> Standings:
-    """Return the standings of a selection of points; OptionError for options that need scores of images,
-    RankingError without enough answers.
+    """Return the standings of a selection of points, without the answers of some people; OptionError for
+    options that need scores of images, RankingError without enough answers.
     """
     name = asked.selection
     for option, does in _OF_IMAGES.items():
@@ -60,7 +64,8 @@ def standings_of_points(
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
-    found = read_point_evidence(study, name, truth, where and where.images, engine=asked.engine)
+    covered = where and where.images
+    found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
     known = found.told
     if known < LEAST and found.unlabelled.pixels.sum():
         raise RankingError(

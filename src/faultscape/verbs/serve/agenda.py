@@ -16,19 +16,31 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyError
 from faultscape.labelling.people.pair_order import PairOrder
+from faultscape.nouns import Slots
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
+from faultscape.reading.points.predictions import PointPredictions
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice
-from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, TRAINING
+from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, POINTS, TRAINING
 from faultscape.study.answers.secret import Secret
 from faultscape.study.part_folders import MANIFEST
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import Image
-from faultscape.verbs.serve.asked_items import ChoiceItem, Item, choice_items, item_id, question_items
+from faultscape.verbs.serve import asked_items
+from faultscape.verbs.serve.asked_items import (
+    ChoiceItem,
+    Item,
+    PointItem,
+    choice_items,
+    item_id,
+    open_points,
+    point_id,
+    question_items,
+)
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem, read_training
 from faultscape.verbs.serve.measured_tags import MeasuredTags
@@ -45,6 +57,7 @@ class Asked:
     """What is asked now: items by id, and the study that they are made from, as it was then."""
 
     study: Study
+    task: str  # `choices`, `questions` or `points`
     items: dict[str, Item]
     shown: Mapping[tuple[str, str], str]
     measured: MeasuredTags
@@ -92,6 +105,8 @@ class Asker:
         self._study = study
         self._options = options
         self._digests = Digests()
+        self._predictions = PointPredictions()
+        self._task = ""  # what the campaign asks; a selection that is replaced meanwhile does not change it
 
     def read(self, *, begun: bool = False) -> Asked:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
@@ -105,18 +120,9 @@ class Asker:
         slots = study.selection(options.selection).now
         images = study.image_rows
         classifies = study.classifies
-        items: Sequence[Item] = (
-            question_items(study, slots, options.truth, question_glosses(settings))
-            if classifies
-            else choice_items(slots)
-        )
-        items = [item for item in items if item.image in images]
-        if slots.points and not begun:
-            raise StudyError(
-                f"selection {options.selection!r} asks about points, which no page shows yet: `faultscape"
-                f" label export {study.place} OUT --selection {options.selection}` writes them to a table"
-            )
-        if not slots.images and not begun:
+        self._task = self._task or _task_of(study, slots)
+        items = [item for item in self._items(study, slots) if item.image in images]
+        if not slots.asked and not begun:
             raise StudyError(
                 f"every image of selection {options.selection!r} is discarded, and no spare is left"
             )
@@ -139,6 +145,7 @@ class Asker:
         ]
         asked = Asked(
             study,
+            self._task,
             {one.id: one for one in (_named(item, shown) for item in there)},
             shown,
             MeasuredTags(images),
@@ -153,6 +160,26 @@ class Asker:
             for class_, ids in _examples(study, options.truth, asked.numbered).items():
                 asked.examples[class_] = [asked.place[id_] for id_ in ids]
         return asked
+
+    def _items(self, study: Study, slots: Slots) -> Sequence[Item]:
+        """Return what a selection asks, as far as it is of the campaign's task."""
+        options = self._options
+        if self._task == asked_items.QUESTIONS:
+            return question_items(study, slots, options.truth, question_glosses(study.settings))
+        if self._task == asked_items.CHOICES:
+            return choice_items(slots)
+        points = [point for point in slots.points if point.image in study.image_rows]
+        points = open_points(study, points, options.truth, options.campaign.session)
+        predicted = self._predictions.of(study, points)
+        pixels = [(point.image, point.row, point.column) for point in points]
+        return [PointItem(point_id(*pixel), *pixel, predicted.get(pixel, ())) for pixel in pixels]
+
+
+def _task_of(study: Study, slots: Slots) -> str:
+    """Return what a selection asks people."""
+    if study.classifies:
+        return asked_items.QUESTIONS
+    return asked_items.POINTS if slots.points else asked_items.CHOICES
 
 
 def _named(item: Item, shown: Mapping[tuple[str, str], str]) -> Item:
@@ -196,14 +223,14 @@ def stamp_of(study: Study, options: LabelServeOptions) -> tuple[object, ...]:
 
 
 class History:
-    """The answers read so far, of one task (choices or questions) and truth. Not safe for concurrent
-    calls.
+    """The answers read so far, of one task, which one table of the database holds, and truth. Not safe for
+    concurrent calls.
     """
 
-    def __init__(self, of: str, truth: str, *, choices: bool) -> None:
+    def __init__(self, of: str, truth: str, table: str) -> None:
         self._of = of
         self._truths = (truth, TRAINING)
-        self._choices = choices
+        self._table = table
         self._seen: dict[str, int] = {}
 
     def bring(
@@ -218,7 +245,7 @@ class History:
         item of a choice, and ``items_of`` the items that ask about an image.
         """
         people = Annotators(study.root, study.database)
-        tables = (HANDED, CHOICES if self._choices else ANSWERS, DISCARDS)
+        tables = (HANDED, self._table, DISCARDS)
         last = {name: study.database.last_number(name) for name in tables}
         after = {name: self._seen.get(name, 0) - _LATE for name in tables}
         new = [name for name in tables if last[name] != self._seen.get(name, 0)]
@@ -239,6 +266,9 @@ class History:
             ):
                 words = (TRAINING, image, class_) if truth == TRAINING else (image, class_)
                 assignment.note(annotator, item_id(*words), 0, answered=said != "")
+            for seen in study.point_answers.rows(truth, after=after[POINTS]) if POINTS in new else ():
+                id_ = point_id(seen.image, seen.row, seen.column)
+                assignment.note(seen.annotator, id_, seen.repeat, answered=seen.answer != "")
         if DISCARDS in new:
             for image, votes in study.answers.discard_votes().items():
                 for annotator in votes:

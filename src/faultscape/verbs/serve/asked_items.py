@@ -1,22 +1,26 @@
-"""What people are asked: which of two maps of an image is better, or whether an image shows a class.
+"""What people are asked: which of two maps of an image is better, whether an image shows a class, or what a
+pixel of an image shows.
 
 Conventions: an item has a stable id that does not reveal what it asks. The models of a choice are in the
 order of their names. Discarded images are left out, and their spares are used; a choice of two models on an
-image is asked once, however many cells it serves (Yan et al. 2021).
+image is asked once, however many cells it serves (Yan et al. 2021), and so is a pixel, however often it was
+drawn.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from faultscape.nouns import Slots
+from faultscape.nouns import Point, Slots
 from faultscape.reading.label_counts import questions
+from faultscape.reading.points.truths import with_maps
 from faultscape.reading.study import Study
 
 CHOICES = "choices"
 QUESTIONS = "questions"
+POINTS = "points"
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,20 @@ class QuestionItem:
     gloss: str = ""
 
 
-Item = ChoiceItem | QuestionItem
+@dataclass(frozen=True)
+class PointItem:
+    """What a pixel of an image shows; ``predicted`` are the classes that any model predicts there, in the
+    order of the class list.
+    """
+
+    id: str
+    image: str
+    row: int
+    column: int
+    predicted: tuple[str, ...] = ()
+
+
+Item = ChoiceItem | QuestionItem | PointItem
 
 
 def item_id(*words: str) -> str:
@@ -79,6 +96,33 @@ def question_items(study: Study, slots: Slots, truth: str, glosses: dict[str, st
         for key, settled in wanted.items()
         if not settled
     ]
+
+
+def open_points(study: Study, points: Sequence[Point], truth: str, together: int) -> list[Point]:
+    """Return the points that people are asked, each pixel once, without those in images that have a map of
+    the truth: in the order of the draws, but those of one image in a row within every ``together`` points.
+
+    The first answers are a fair sample of the draws only if no draw is left out for long, so points are not
+    brought together across a whole selection.
+    """
+    mapped = with_maps(study, list(dict.fromkeys(point.image for point in points)), truth)
+    first: dict[tuple[str, int, int], Point] = {}
+    for point in points:
+        if point.image not in mapped:
+            first.setdefault((point.image, point.row, point.column), point)
+    drawn = list(first.values())
+    out = list[Point]()
+    for start in range(0, len(drawn), together):
+        by_image: dict[str, list[Point]] = {}
+        for point in drawn[start : start + together]:
+            by_image.setdefault(point.image, []).append(point)
+        out += [point for mine in by_image.values() for point in mine]
+    return out
+
+
+def point_id(image: str, row: int, column: int) -> str:
+    """Return the id of the question what a pixel of an image shows."""
+    return item_id(POINTS, image, str(row), str(column))
 
 
 def by_id(items: Iterable[Item]) -> dict[str, Item]:

@@ -108,12 +108,14 @@ class Assignment:
         self._count = np.zeros(0, np.int64)  # people who answered each item
         self._people: dict[str, _Person] = {}
 
-    def ask(self, items: Sequence[str], training: Sequence[str] = ()) -> None:
-        """Ask these items from now on, and ask everyone those of ``training`` first."""
+    def ask(self, items: Sequence[str], training: Sequence[str] = (), *, in_order: bool = False) -> None:
+        """Ask these items from now on, and ask everyone those of ``training`` first; ``in_order`` of the
+        sequence, or by chance.
+        """
         codes = np.array([self._code(item) for item in items], np.uint64)
-        by_chance = np.argsort(codes, kind="stable")
-        self._order = [items[int(k)] for k in by_chance]
-        self._codes = codes[by_chance]
+        order = np.arange(len(items)) if in_order else np.argsort(codes, kind="stable")
+        self._order = [items[int(k)] for k in order]
+        self._codes = codes[order]
         self._place = {item: k for k, item in enumerate(self._order)}
         self._training = dict.fromkeys(training)
         self._count = np.zeros(len(self._order), np.int64)

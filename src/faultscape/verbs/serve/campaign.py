@@ -28,14 +28,25 @@ from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.instructions import instruct, instructions_of
 from faultscape.study.answers.least_times import mark_of
+from faultscape.study.answers.points import CANNOT_TELL, VOID, PointAnswer, classes_seen
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
 from faultscape.study.answers.schema import CHOICES as CHOICES_TABLE
+from faultscape.study.answers.schema import POINTS as POINTS_TABLE
 from faultscape.study.answers.secret import secret_of
 from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.serve.agenda import EXAMPLES, Asker, Given, History, choice_id, stamp_of
-from faultscape.verbs.serve.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
+from faultscape.verbs.serve.asked_items import (
+    CHOICES,
+    POINTS,
+    QUESTIONS,
+    ChoiceItem,
+    Item,
+    PointItem,
+    QuestionItem,
+    item_id,
+)
 from faultscape.verbs.serve.assignment import Assignment, Handing
 from faultscape.verbs.serve.known_items import TrainingItem
 from faultscape.web.app import NotFoundError
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
+_TABLES = {CHOICES: CHOICES_TABLE, QUESTIONS: ANSWERS, POINTS: POINTS_TABLE}
 _LONGEST_TEXT = 500
 _LONGEST_KEY = 64
 _LONGEST_SECONDS = 86_400.0
@@ -64,18 +76,24 @@ class Campaign:
         self._reading = threading.RLock()
         self._people = Annotators(study.root, study.database)
         self._choices = study.choices
+        self._points = study.point_answers
         self.secret = secret_of(study.database)
         self._asker = Asker(study, options, self.secret)
         self._asked = self._asker.read()
         self._looked = time.monotonic()
         self._trouble = ""
-        self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
+        self.task = self._asked.task
         self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
         )
         number = len(
             {m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)}
         )
+        if self.task == POINTS and options.campaign.training:
+            raise OptionError(
+                "--training takes choices and questions with a known answer, and selection"
+                f" {options.selection!r} asks about points; leave it out"
+            )
         if options.campaign.adaptive and number < FEWEST_MODELS:
             raise OptionError(
                 f"--adaptive needs choices between at least {FEWEST_MODELS} models; this study has {number};"
@@ -97,6 +115,8 @@ class Campaign:
             return ""
         if self.task == QUESTIONS:
             return f"selection {self.options.selection!r} has no open questions: every image has a label"
+        if self.task == POINTS:
+            return f"selection {self.options.selection!r} has no open points: every image has a mask"
         study = shlex.quote(self.options.study)
         return (
             f"selection {self.options.selection!r} has no duels of two models, so there is nothing to choose"
@@ -263,7 +283,7 @@ class Campaign:
             row.get("shown"),
             _LONGEST_TEXT,
             session=handing.session,
-            **self._mark(pseudonym, handing, item, row),
+            **self._mark(pseudonym, handing, row),
         )
         if details is None:
             return "shown must be an object with a few texts and numbers"
@@ -278,27 +298,38 @@ class Campaign:
         if row.get("undo", False) not in (True, False):
             return "undo must be true or false"
         said = "" if row.get("undo") else row.get("chosen")
-        allowed = _SIDED if self.options.forced and self.task == CHOICES else _SAID[self.task]
-        if not isinstance(said, str) or (said not in allowed and not row.get("undo")):
+        if not isinstance(said, str) or not (row.get("undo") or self._is_answer(said)):
             given = plain_text(said[:40]) if isinstance(said, str) else type(said).__name__
-            return f"the answer {given!r} is not known; use {', '.join(allowed)}"
+            return f"the answer {given!r} is not known; use {', '.join(self._allowed)}"
         if not self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details):
             return ""  # sent again; it may have been taken back meanwhile
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
-            self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
-        if said == "unsure" and id_ not in self._asked.training:
+            if isinstance(item, ChoiceItem):
+                self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
+        if isinstance(item, QuestionItem) and said == "unsure" and id_ not in self._asked.training:
             self._doubt(item.image)
         return ""
 
-    def _mark(self, pseudonym: str, handing: Handing, item: Item, row: Mapping[str, Any]) -> dict[str, bool]:
+    @property
+    def _allowed(self) -> tuple[str, ...]:
+        """What people can answer; for points, of a border between two classes, only its form."""
+        if self.task == POINTS:
+            return (VOID, CANNOT_TELL, "the name of a class", "two of them joined by |")
+        return _SIDED if self.options.forced and self.task == CHOICES else _SAID[self.task]
+
+    def _is_answer(self, said: str) -> bool:
+        if self.task == POINTS:
+            return classes_seen(said, self._asked.settings.class_list.names) is not None
+        return said in self._allowed
+
+    def _mark(self, pseudonym: str, handing: Handing, row: Mapping[str, Any]) -> dict[str, bool]:
         """Return the mark of an answer that took less time than a person needs; taking back needs none."""
         if row.get("undo"):
             return {}
         with self._lock:
             since = self._assignment.since_handed(pseudonym, handing, time.time())
-        table = CHOICES_TABLE if isinstance(item, ChoiceItem) else ANSWERS
-        return mark_of(table, row.get("seconds"), since)
+        return mark_of(_TABLES[self.task], row.get("seconds"), since)
 
     def _keep(
         self,
@@ -318,6 +349,10 @@ class Campaign:
             about = (handing.side, handing.repeat, seconds, truth, details, key)
             choice = Choice(item.image, item.first, item.second, chosen, pseudonym, *shown, *about)
             return self._choices.add(choice, "label serve")
+        if isinstance(item, PointItem):
+            about = (truth, handing.repeat, seconds, details, key)
+            seen = PointAnswer(item.image, item.row, item.column, said, pseudonym, *about)
+            return self._points.add(seen, "label serve")
         row = {
             "image": item.image,
             "class": item.class_,
@@ -447,14 +482,13 @@ class Campaign:
         return known
 
     def _known(self, key: str) -> bool:
-        return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
+        return any(self.database.read(name, "number", key=key) for name in (*_TABLES.values(), DISCARDS))
 
     def _begin(self) -> None:
         """Count everything given out and answered from the database."""
         about = self.options.campaign
-        choices = self.task == CHOICES
         self._pairs = PairOrder()
-        repeats = about.repeats if choices else 0
+        repeats = 0 if self.task == QUESTIONS else about.repeats
         secret = self.secret.word
         self._assignment = Assignment(
             seed=self.options.seed,
@@ -463,14 +497,14 @@ class Campaign:
             repeats=repeats,
             secret=secret,
         )
-        self._history = History(self._of, self.options.truth, choices=choices)
+        self._history = History(self._of, self.options.truth, _TABLES[self.task])
         self._ask()
         self._bring()
 
     def _ask(self) -> None:
         """Ask what the study asks now."""
         items = self._asked.items
-        self._assignment.ask([*items], [*self._asked.training])
+        self._assignment.ask([*items], [*self._asked.training], in_order=self.task == POINTS)
         pairs = {id_: (one.first, one.second) for id_, one in items.items() if isinstance(one, ChoiceItem)}
         self._pairs.ask(pairs, self._assignment.order if pairs else ())
 

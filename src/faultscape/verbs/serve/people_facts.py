@@ -27,8 +27,9 @@ from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_acc
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice
+from faultscape.study.answers.points import PointAnswer
 from faultscape.study.answers.schema import ANSWERS, TRAINING
-from faultscape.verbs.serve.asked_items import CHOICES, item_id
+from faultscape.verbs.serve.asked_items import CHOICES, POINTS, item_id
 from faultscape.verbs.serve.campaign import Campaign
 
 NONE = "–"
@@ -58,7 +59,8 @@ def who_answered(study: Study, truth: str) -> set[str]:
     """Return the pseudonyms of all who answered, including people who were removed."""
     if study.classifies:
         return {row[2] for row in study.answers.answers(truth)}
-    return {one.annotator for one in study.choices.choices(truth)}
+    chose = {one.annotator for one in study.choices.choices(truth)}
+    return chose | {one.annotator for one in study.point_answers.answers(truth)}
 
 
 def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
@@ -91,21 +93,26 @@ class _Told:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._choices = list[Choice]()
+        self._points = list[PointAnswer]()
+        self._said = self._training = list[_Said]()
         study = campaign.study()
         truth = campaign.options.truth
-        if campaign.task == CHOICES:
+        if campaign.task == POINTS:
+            self._points = study.point_answers.answers(truth)
+        elif campaign.task == CHOICES:
             self._choices = study.choices.choices(truth)
             self._said = [_said_of(campaign, one) for one in self._choices]
             self._training = [_said_of(campaign, one) for one in study.choices.choices(TRAINING)]
         else:
             self._said = _timed_answers(study, campaign, truth)
             self._training = _timed_answers(study, campaign, TRAINING)
-        self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
+        every = (*self._said, *self._training, *self._points)
+        self.who = list(dict.fromkeys(one.annotator for one in every))
         self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
         self._care = _care(self._said, sided=campaign.task == CHOICES)
 
     def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
-        mine = [one for one in self._said if one.annotator == pseudonym]
+        mine = [one for one in (*self._said, *self._points) if one.annotator == pseudonym]
         trained = [one.right for one in self._training if one.annotator == pseudonym]
         seconds = [one.seconds for one in mine if one.seconds is not None]
         return PersonRow(
@@ -115,11 +122,25 @@ class _Told:
             len(mine),
             self._campaign.left_for(pseudonym) if known else 0,
             f"{median(seconds):.1f}" if seconds else NONE,
-            *_habits([one for one in self._choices if one.annotator == pseudonym]),
+            *self._habits_of(pseudonym),
             f"{sum(trained)} of {len(trained)}" if trained else NONE,
             self._accuracy.get(pseudonym, NONE),
             *_care_words(self._care.get(pseudonym, {}), sided=self._campaign.task == CHOICES),
         )
+
+    def _habits_of(self, pseudonym: str) -> tuple[str, str]:
+        """Return how often repeated items were answered alike, and how often the left side was chosen, as
+        text.
+        """
+        if self._campaign.task != POINTS:
+            return _habits([one for one in self._choices if one.annotator == pseudonym])
+        twice: dict[tuple[str, int, int], list[str]] = {}
+        for one in self._points:
+            if one.annotator == pseudonym:
+                twice.setdefault((one.image, one.row, one.column), []).append(one.answer)
+        both = [said for said in twice.values() if len(said) == 2]
+        alike = sum(one == other for one, other in both)
+        return (f"{alike} of {len(both)}" if both else NONE), NONE
 
 
 def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:

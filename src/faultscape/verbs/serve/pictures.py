@@ -17,11 +17,13 @@ from fastapi.responses import Response
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabelMapError, StudyError
+from faultscape.formats.png import encode_pixels
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.study import Study
 from faultscape.reporting.pictures import fit
+from faultscape.reporting.point_crops import SIDE, crop_around
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web import overlays
 from faultscape.web.app import NotFoundError, send_picture
@@ -30,6 +32,8 @@ from faultscape.web.photos import Pictures, shrink
 LONGEST = 1600
 MAP_WAYS = ("fill", "outline")
 WAYS = (*MAP_WAYS, "mark")
+POINT_WAYS = ("crop", "wide", "place")
+WIDE = 4  # times as much context
 MARK = (255, 0, 160, 255)
 
 
@@ -39,6 +43,23 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
         return shrink(read_photo(image)[0], longest)
     except ImageError as error:
         raise _unseen("photo", image, error) from None
+
+
+def point_picture(image: Image, row: int, column: int, way: str) -> tuple[bytes, str]:
+    """Return an image around a pixel, with a ring there, as (bytes, media type): a `crop` in the resolution of
+    the image, a `wide` one shrunk, or the whole image shrunk, which shows the `place`. NotFoundError if the
+    image cannot be read.
+    """
+    try:
+        rgb = read_photo(image)[0]
+    except ImageError as error:
+        raise _unseen("photo", image, error) from None
+    side, longest = {"crop": (SIDE, SIDE), "wide": (WIDE * SIDE, 2 * SIDE), "place": (max(rgb.shape), SIDE)}[
+        way
+    ]
+    shown = crop_around(rgb, row, column, side, longest)
+    # a crop keeps every pixel as it is
+    return (encode_pixels(shown), "image/png") if way == "crop" else shrink(shown, longest)
 
 
 def draw_map(

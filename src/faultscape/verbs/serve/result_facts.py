@@ -32,8 +32,9 @@ from faultscape.reporting.verdict import Verdict, Work, nothing_said
 from faultscape.reporting.verdict_lines import verdict
 from faultscape.standings import FEW
 from faultscape.study.answers.choices import Choice
+from faultscape.study.answers.points import PointAnswer
 from faultscape.verbs.rank.live import standings_now
-from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, choice_items
+from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, choice_items
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.people_facts import ANSWER_CODES, NONE
 
@@ -105,14 +106,30 @@ def results(
     rankings = sorted(usable, key=lambda table: table.name != best)
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
 
-    def said_of(images: int) -> Verdict:
+    def said_of(images: int, points: int = 0) -> Verdict:
         if found is None:
-            return nothing_said(None, study.models, images, Work())
+            return nothing_said(None, study.models, images, Work(), answered=points)
         held = {options.selection: found}
         return verdict(held, models=study.models, labelled=images, study=study.place)
 
     try:
         slots = study.selection(options.selection).now
+        if campaign.task == POINTS:
+            seen = _asked_points(study, slots, options.truth, voices)
+            first = [one for one in seen if not one.repeat]
+            pixels = {(one.image, one.row, one.column) for one in first}
+            return ResultFacts(
+                len(first),
+                len({one.annotator for one in seen}),
+                said_of(0, len(pixels)),
+                rankings,
+                notes,
+                Forecasts(),
+                [],
+                [],
+                why if seen else "",
+                repeats=len(seen) - len(first),
+            )
         if campaign.task != CHOICES:
             rows = voices.answers(_asked_answers(study, slots, options.truth))
             people = {row[2] for row in rows}
@@ -153,6 +170,16 @@ def results(
         masks=masks,
         repeats=again,
     )
+
+
+def _asked_points(study: Study, slots: Slots, truth: str, voices: Voices) -> list[PointAnswer]:
+    """Return the answers to points that the selection asks now, repeats included."""
+    drawn = {(point.image, point.row, point.column) for point in slots.points}
+    return [
+        one
+        for one in study.point_answers.answers(truth)
+        if (one.image, one.row, one.column) in drawn and one.annotator not in voices.without
+    ]
 
 
 def _asked_choices(study: Study, slots: Slots, truth: str) -> list[Choice]:

@@ -7,8 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabellingError, OptionError, counted
 from faultscape.formats import png
@@ -18,6 +16,7 @@ from faultscape.nouns import Point
 from faultscape.progress import progress
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import LABELS, Study
+from faultscape.reporting.point_crops import crop_around
 from faultscape.study.folder import local, put
 from faultscape.verbs.label.points.result import PointsExported
 from faultscape.verbs.label.result import import_line, steps_text
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 TABLE = "points.csv"
 CROPS = "crops"
-SIDE = 320  # pixels of a crop, or those that the image has
-_RADIUS = 9  # of the ring: what it marks stays visible
 
 
 def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExported:
@@ -85,18 +82,3 @@ def _crops(study: Study, points: list[Point], folder: Path) -> dict[int, str]:
                 out[point.step] = file
                 tick(1)
     return out
-
-
-def crop_around(image: np.ndarray, row: int, column: int, side: int = SIDE) -> np.ndarray:
-    """Return the part (h, w, 3) of an image (H, W, 3) uint8 around a pixel, at most ``side`` pixels wide and
-    high, with a ring around the pixel.
-    """
-    import cv2
-
-    height, width = image.shape[:2]
-    top = int(np.clip(row - side // 2, 0, max(0, height - side)))
-    left = int(np.clip(column - side // 2, 0, max(0, width - side)))
-    crop = image[top : top + side, left : left + side].copy()
-    for radius, grey in ((_RADIUS - 1, 0), (_RADIUS, 255), (_RADIUS + 1, 0)):  # visible on any ground
-        cv2.circle(crop, (column - left, row - top), radius, (grey, grey, grey), 1)
-    return crop

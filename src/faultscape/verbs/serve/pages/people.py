@@ -152,6 +152,7 @@ def router(site: Site) -> APIRouter:
             without_marked=results_address([row.pseudonym for row in marked]),
             without={row.pseudonym: results_address([row.pseudonym]) for row in rows},
             weighted=results_address(weighted=True),
+            task=campaign.task,
             sided=campaign.task == CHOICES,
             fastest=f"{FASTEST:g}",
             invited=invited,

@@ -8,7 +8,9 @@ block the others. Each answer has its own key, so that it counts once however of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from string import ascii_lowercase
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -17,18 +19,21 @@ from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.reporting.pictures import colour_words
+from faultscape.reporting.point_crops import SIDE
 from faultscape.study.answers.annotators import ORGANISER
+from faultscape.study.answers.points import CANNOT_TELL, VOID
 from faultscape.verbs.serve.agenda import Given
-from faultscape.verbs.serve.asked_items import CHOICES, ChoiceItem, QuestionItem
+from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, PointItem, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import HELD_FOR
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.pages.site import Site
-from faultscape.verbs.serve.pictures import LONGEST, WAYS, draw_map, photo
+from faultscape.verbs.serve.pictures import LONGEST, POINT_WAYS, WAYS, draw_map, photo, point_picture
 from faultscape.web.app import NotFoundError, json_answer, send_picture
 from faultscape.web.bodies import json_body
 
 _MOST_AHEAD = 10
 _MOST_ROWS = 100
+_TAKEN = "bvniux"  # keys of a page of points that mean no class
 SETTLE = 250  # milliseconds after an item appeared, or after a press, in which presses are no answers
 REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
 
@@ -59,6 +64,8 @@ def router(site: Site) -> APIRouter:
             keys=_keys(campaign),
             instructions=campaign.instructions,
             organiser=who.role == ORGANISER,
+            letters=letters_of(campaign.settings.class_list.names) if campaign.task == POINTS else {},
+            neither=((VOID, "None of the classes", "v"), (CANNOT_TELL, "Cannot tell", "n")),
         )
 
     @routes.get("/api/items")
@@ -103,6 +110,16 @@ def router(site: Site) -> APIRouter:
         return send_picture(
             request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image)
         )
+
+    @routes.get("/item/{id}/point/{way}")
+    def item_point(request: Request, id: str, way: str) -> Response:
+        gate.annotator(request)
+        item = campaign.find(id)
+        if way not in POINT_WAYS or not isinstance(item, PointItem):
+            raise NotFoundError("this image does not exist")
+        image = campaign.image_of(item)
+        key = f"point\n{image.id}\n{image.digest}\n{item.row}\n{item.column}\n{way}"
+        return send_picture(request, pictures, key, lambda: point_picture(image, item.row, item.column, way))
 
     @routes.get("/item/{id}/{repeat}/{side}/{way}")
     def item_map(request: Request, id: str, repeat: str, side: str, way: str) -> Response:
@@ -157,10 +174,37 @@ def _keys(campaign: Campaign) -> list[tuple[tuple[str, ...], str]]:
         (("h",), "Mark the classes in question"),
     ]
     questions = [(("y",), "Yes"), (("n",), "No"), (("5",), "Not sure")]
+    if campaign.task == POINTS:
+        return [
+            (("1", "9"), "The classes in the first row"),
+            (("a", "z"), "The class with this letter"),
+            (("/",), "Search a class"),
+            (("b",), "On a border: then its two classes"),
+            (("v",), "None of the classes (void)"),
+            (("n",), "Cannot tell"),
+            (("i",), "Held: more of the image"),
+            (("u",), "Undo the last answer"),
+            (("x",), "Discard the image"),
+            (("0",), "Unzoomed"),
+            (("?",), "This help"),
+        ]
     choices = campaign.task == CHOICES
     answers = [*sides, *([] if campaign.options.forced else neither)] if choices else questions
     every = [(("u",), "Undo the last answer"), (("x",), "Discard the image"), (("0",), "Whole image")]
     return [*answers, *every, *(looks if choices else []), (("?",), "This help")]
+
+
+def letters_of(names: Sequence[str]) -> dict[str, str]:
+    """Return {class: the key that answers it, or ''}: a letter of its name that no class before it has.
+
+    >>> letters_of(["road", "rider", "car", "void"])
+    {'road': 'r', 'rider': 'd', 'car': 'c', 'void': 'o'}
+    """
+    out: dict[str, str] = {}
+    for name in names:
+        free = (a for a in name.lower() if a in ascii_lowercase and a not in _TAKEN and a not in out.values())
+        out[name] = next(free, "")
+    return out
 
 
 def warm(campaign: Campaign) -> None:
@@ -226,5 +270,18 @@ def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
             "gloss": item.gloss,
             "examples": campaign.examples(item),
             "pictures": [photo_at],
+        }
+    elif isinstance(item, PointItem):
+        ways = {way: f"{at}/point/{way}" for way in POINT_WAYS}
+        by_chance = (str(campaign.options.seed), item.id, str(given.repeat))
+        about |= {
+            "photo": ways["crop"],
+            "width": min(SIDE, image.width),
+            "height": min(SIDE, image.height),
+            "wide": ways["wide"],
+            "place": ways["place"],
+            # not in the order of the models, and not by how many say so
+            "predicted": sorted(item.predicted, key=lambda name: item_id(*by_chance, name)),
+            "pictures": [*ways.values()],
         }
     return about
