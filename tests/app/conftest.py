@@ -73,16 +73,21 @@ def page(browser: Any) -> Iterator[Any]:
     context.close()
 
 
-@pytest.fixture(scope="session")
-def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    """A study of label maps with duels of four models, and masks of somebody called ben."""
-    folder = tmp_path_factory.mktemp("duels")
-    corpus = made.corpus(folder / "corpus", images=30, models=4)
+def _enlarge(corpus: made.Corpus) -> None:
+    """Make the files of a corpus so large that a person could see them."""
     for path in corpus.root.rglob("*.png"):
         picture = Image.open(path)
         picture.resize((picture.width * ENLARGED, picture.height * ENLARGED), Image.Resampling.NEAREST).save(
             path, compress_level=1
         )
+
+
+@pytest.fixture(scope="session")
+def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A study of label maps with duels of four models, and masks of somebody called ben."""
+    folder = tmp_path_factory.mktemp("duels")
+    corpus = made.corpus(folder / "corpus", images=30, models=4)
+    _enlarge(corpus)
     study = str(made.collected(corpus, folder / "street study", shard_size=16))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
@@ -93,6 +98,19 @@ def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
             corpus.truths[corpus.ids.index(id_)].repeat(ENLARGED, 0).repeat(ENLARGED, 1),
         )
     fs.label.import_(study, str(folder / "masks"), truth="labels-ben")
+    return Asked(Path(study), corpus)
+
+
+@pytest.fixture(scope="session")
+def pointed(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A study of three models from which points are drawn."""
+    folder = tmp_path_factory.mktemp("pointed")
+    corpus = made.corpus(folder / "corpus", images=8, models=3)
+    _enlarge(corpus)
+    study = str(made.collected(corpus, folder / "street study", shard_size=4))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, sampling=fs.Sampling(points=40), engine="local")
     return Asked(Path(study), corpus)
 
 

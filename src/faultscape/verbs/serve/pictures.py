@@ -46,9 +46,9 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
 
 
 def point_picture(image: Image, row: int, column: int, way: str) -> tuple[bytes, str]:
-    """Return an image around a pixel, with a ring there, as (bytes, media type): a `crop` in the resolution of
-    the image, a `wide` one shrunk, or the whole image shrunk, which shows the `place`. NotFoundError if the
-    image cannot be read.
+    """Return an image around a pixel, with a ring there, as (bytes, media type): a `crop` in the resolution
+    of the image, a `wide` one shrunk, or the whole image shrunk, which shows the `place`. NotFoundError if
+    the image cannot be read.
     """
     try:
         rgb = read_photo(image)[0]

@@ -6,7 +6,7 @@
   if (!work) return;
   const { token, task, user, store } = work.dataset;
   const SETTLE = Number(work.dataset.settle); // milliseconds
-  const choices = task === "choices";
+  const choices = task === "choices", points = task === "points";
   const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000, PATIENCE = 20000, FEW = 4; // items, answers, milliseconds, classes that a question names
   const say = (words) => { $("said").textContent = words; };
   const show = (id, yes) => { $(id).hidden = !yes; };
@@ -84,7 +84,7 @@
     return made;
   };
   const fetch_pictures = (item) => {
-    const sides = choices ? [item.left, item.right].flatMap((side) => [side[way === "outline" ? way : "fill"], side.mark]) : [];
+    const sides = choices ? [item.left, item.right].flatMap((side) => [side[way === "outline" ? way : "fill"], side.mark]) : [item.wide, item.place];
     item.held ||= {};
     const made = [item.photo, ...sides].filter(Boolean).map((address) => (item.held[address] ||= picture(address)));
     item.there = false;
@@ -223,6 +223,11 @@
       $("asked").textContent = !item.classes.length ? "Which is better?" : item.classes.length > FEW ? "Which map is better?" : "Which shows " + listed(item.classes) + " better?";
       $("mark").hidden = !item.classes.length;
       explain(item.classes);
+    } else if (points) {
+      $("asked").textContent = "What is in the middle of the ring?";
+      put($("wide"), item.wide);
+      put($("place"), item.place);
+      offer(item.predicted);
     } else {
       $("asked").textContent = "Does this image contain " + article(item.class) + "?";
       $("gloss").textContent = item.gloss;
@@ -237,7 +242,7 @@
       put(photo, item.photo);
       photo.width = item.width;
       photo.height = item.height;
-      photo.alt = side ? "" : "the image"; // a button is called by its words
+      photo.alt = side ? "" : points ? "the image around the point, which a ring marks" : "the image"; // a button is called by its words
       if (side) { stage.querySelector(".over").dataset.side = side; }
     }
     lay();
@@ -280,10 +285,41 @@
     if (!flicker) lay();
   };
 
-  const peek = (on) => { // the image alone, as long as a key or a finger stays down
-    if (!choices) return;
+  const peek = (on) => { // the image alone, or more of it, as long as a key or a finger stays down
+    if (!$("peek")) return;
+    if (on && current) current.peeked = true;
     work.classList.toggle("peeking", on);
     $("peek").setAttribute("aria-pressed", String(on));
+  };
+
+  // Points: the classes that models predict come first, the others in the order of their list; two of them are a border.
+  const classes = all("[data-class]", work), likely = () => all("#likely [data-class]");
+  let border = null; // not asked for, else the first of its two classes, '' before that
+  const set_border = (to) => {
+    border = to;
+    $("border").setAttribute("aria-pressed", String(border !== null));
+    for (const button of classes) if (border && button.dataset.say === border) button.setAttribute("aria-pressed", "true"); else button.removeAttribute("aria-pressed");
+    if (border !== null) say(border ? "a border of " + border + " and which class?" : "a border between which two classes?");
+  };
+  const filter = () => {
+    const words = $("search").value.trim().toLowerCase();
+    for (const button of classes) button.hidden = !button.dataset.say.toLowerCase().includes(words);
+  };
+  const offer = (predicted) => {
+    const focused = classes.includes(document.activeElement);
+    const first = predicted.map((name) => classes.find((button) => button.dataset.say === name)).filter(Boolean);
+    $("likely").replaceChildren(...first);
+    $("classes").replaceChildren(...classes.filter((button) => !first.includes(button)));
+    for (const button of classes) button.querySelector("kbd").textContent = first.includes(button) && first.indexOf(button) < 9 ? first.indexOf(button) + 1 : button.dataset.letter;
+    $("search").value = "";
+    filter();
+    set_border(null);
+    if (focused) (first[0] || classes[0]).focus(); // a button that moves loses it
+  };
+  const choose = (chosen, event) => {
+    if (border === null || !classes.some((button) => button.dataset.say === chosen)) { answer(chosen, event); return; }
+    if (border && border !== chosen) { answer(border + "|" + chosen, event); return; }
+    if (!bounces("pick", event)) set_border(border ? "" : chosen);
   };
 
   // Zoom and movement, the same on both sides.
@@ -326,7 +362,7 @@
     if (!work.hidden) refuse(words); else $(resting() ? "paused" : "finished-words").textContent = words;
   };
   let telling = 0;
-  const pressed = { answer: -Infinity, undo: -Infinity };
+  const pressed = { answer: -Infinity, undo: -Infinity, pick: -Infinity };
   const bounces = (act, event) => { // the second of a double click, or a key that bounces: nobody meant it
     const before = pressed[act];
     pressed[act] = event.timeStamp;
@@ -343,7 +379,7 @@
     }
     show("feedback", false);
     voted = false;
-    const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
+    const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : points ? { peeked: Boolean(item.peeked), zoomed: scale > 1 } : {};
     leave(item);
     add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(item.looked) / 1000, shown });
     last = item;
@@ -406,7 +442,7 @@
   const help = () => { if ($("help").open) $("help").close(); else if (!work.hidden && !$("reasons").open) $("help").showModal(); };
 
   for (const button of all("button", work)) button.addEventListener("click", (event) => { if (event.detail) button.blur(); }); // else the space bar would press it once more
-  for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } answer(button.dataset.say, event); });
+  for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } choose(button.dataset.say, event); });
   for (const button of all("[data-way]", work)) button.addEventListener("click", () => show_as(button.dataset.way));
   $("undo").addEventListener("click", undo);
   $("undo-last").addEventListener("click", undo);
@@ -421,6 +457,21 @@
     $("flicker").addEventListener("click", turn);
     $("mark").addEventListener("click", () => { marked = !marked; lay(); });
     $("blend").addEventListener("input", lay);
+  }
+  if (points) {
+    $("border").addEventListener("click", () => set_border(border === null ? "" : null));
+    $("search").addEventListener("input", filter);
+    $("search").addEventListener("keydown", (event) => {
+      if (event.isComposing || event.repeat || (event.key !== "Enter" && event.key !== "Escape")) return;
+      event.preventDefault();
+      const found = event.key === "Enter" && $("search").value.trim() && classes.find((button) => !button.hidden);
+      $("search").value = "";
+      filter();
+      $("search").blur();
+      if (found) choose(found.dataset.say, event);
+    });
+  }
+  if ($("peek")) {
     const button = $("peek"), down = (event) => { event.preventDefault(); peek(true); };
     button.addEventListener("pointerdown", (event) => { button.setPointerCapture(event.pointerId); down(event); });
     button.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") down(event); });
@@ -433,25 +484,31 @@
   const forced = "forced" in work.dataset;
   const keys = choices
     ? { 1: "left", ArrowLeft: "left", 2: "right", ArrowRight: "right", ...(forced ? {} : { 3: "both good", 4: "both bad", 5: "not sure", s: "skip" }) }
-    : { y: "yes", n: "no", 5: "unsure" };
+    : points ? Object.fromEntries(all("[data-say]:not([data-class])", work).map((button) => [button.querySelector("kbd").textContent, button.dataset.say])) : { y: "yes", n: "no", 5: "unsure" };
   document.addEventListener("keydown", (event) => {
     if (event.repeat && event.key === "Enter" && event.target.tagName === "BUTTON") event.preventDefault(); // a key that is held presses a button once
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open) return; // for a moment after it is closed, keys still go to its fields
-    if (event.key === "?") { event.preventDefault(); help(); return; }
+    if (event.key === "?" && event.target.type !== "search") { event.preventDefault(); help(); return; }
     if ($("help").open) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (resting()) {
       if (key === "u") { event.preventDefault(); undo(event); } else if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(event); }
       return;
     }
+    if (event.target.type === "search") return;
     if (event.target.type === "range" && key.startsWith("Arrow")) return;
     if (key === "u") { event.preventDefault(); undo(event); return; }
     if (!current) return;
     if (key in keys) { event.preventDefault(); answer(keys[key], event); return; }
     if (key === "x") { event.preventDefault(); discard(event); return; }
     if (key === "0") { move(0, 0, 1); return; }
+    if (key === "i" && $("peek")) { event.preventDefault(); peek(true); return; }
+    if (points) {
+      const meant = classes.find((button) => button.dataset.letter === key) || (key >= "1" && key <= "9" && likely()[key - 1]);
+      if (key === "/") { event.preventDefault(); $("search").focus(); } else if (key === "b") set_border(border === null ? "" : null); else if (key === "Escape") set_border(null); else if (meant) choose(meant.dataset.say, event);
+      return;
+    }
     if (!choices) return;
-    if (key === "i") { event.preventDefault(); peek(true); return; }
     if (key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); turn(); } else if (key === "f" || key === "o" || key === "p") { show_as({ f: "fill", o: "outline", p: "none" }[key]); } else if (key === "h" && !$("mark").hidden) { marked = !marked; lay(); }
   });
   window.addEventListener("online", send);

@@ -176,8 +176,8 @@ def _keys(campaign: Campaign) -> list[tuple[tuple[str, ...], str]]:
     questions = [(("y",), "Yes"), (("n",), "No"), (("5",), "Not sure")]
     if campaign.task == POINTS:
         return [
-            (("1", "9"), "The classes in the first row"),
-            (("a", "z"), "The class with this letter"),
+            (("1 … 9",), "The classes in the first row"),
+            (("a … z",), "The class with this letter"),
             (("/",), "Search a class"),
             (("b",), "On a border: then its two classes"),
             (("v",), "None of the classes (void)"),
