@@ -5,6 +5,7 @@ and what was answered gives the standings that the same answers in a table give.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import shutil
@@ -24,8 +25,21 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import faultscape as fs
 import made
-from answering import ENLARGED, Asked, Serving, all_sent, at_once, current, enter, rules, served, wait_for_item
+from answering import (
+    ENLARGED,
+    Asked,
+    Serving,
+    all_sent,
+    at_once,
+    current,
+    enter,
+    rules,
+    served,
+    wait_for_item,
+)
+from faultscape.errors import OptionError
 from faultscape.nouns import Point
+from faultscape.reading.points.truths import point_truth
 from faultscape.reading.study import Study
 from faultscape.reporting.point_crops import crop_around
 from faultscape.study.answers.annotators import Annotators
@@ -33,6 +47,7 @@ from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.secret import secret_of
 from faultscape.verbs.serve.asked_items import point_id
+from faultscape.verbs.serve.people_facts import people_rows
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 Pixel = tuple[str, int, int]
@@ -158,3 +173,325 @@ def test_answers_through_a_killed_server_give_the_standings_of_the_same_answers_
     for study in (root, plain):
         fs.rank(str(study), resamples=20)
     assert without_times(root) == without_times(plain)
+
+
+@pytest.mark.slow
+def test_classes_that_models_predict_come_first_in_an_order_of_chance_and_no_model_is_named(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    items = asked_pixels(held.root)
+    enter(page, held.url)
+    first = page.locator("#likely [data-say]").evaluate_all("all => all.map((one) => one.dataset.say)")
+    assert set(first) == predicted(pointed, items[current(page)])
+    rest = page.locator("#classes [data-say]").evaluate_all("all => all.map((one) => one.dataset.say)")
+    assert rest == [name for name in made.NAMES if name not in first]
+    told = page.content()
+    given = list[dict[str, Any]]()
+    while len(given) < 30:  # as many as a person may hold
+        have = ",".join(f"{one['id']}:0" for one in given)
+        answer = page.request.get(f"{held.url}api/items?number=10&have={have}")
+        told += answer.text()
+        given += answer.json()["items"]
+    assert not any(model in told for model in pointed.corpus.models)
+    assert all(set(one["predicted"]) == predicted(pointed, items[one["id"]]) for one in given)
+    several = [one["predicted"] for one in given if len(one["predicted"]) > 1]
+    sorted_ = sum(one == sorted(one, key=made.NAMES.index) for one in several)
+    assert 0 < sorted_ < len(several)
+
+
+@pytest.mark.slow
+def test_void_cannot_tell_and_borders_are_answers_and_are_taken_back(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    one, other = made.NAMES[:2]
+    enter(page, held.url)
+    first = current(page)
+
+    def answers(number: int) -> list[str]:
+        all_sent(page)
+        found = [answer for _, answer in said(held.root)]
+        assert len(found) == number
+        return found
+
+    def then(act: Callable[[], object]) -> None:
+        before = current(page)
+        act()
+        page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+
+    then(lambda: page.keyboard.press("v"))
+    second = current(page)
+    then(lambda: page.keyboard.press("n"))
+    assert answers(2) == ["void", "cannot tell"]
+    page.keyboard.press("u")
+    wait_for_item(page, second)
+    assert answers(3)[-1] == ""
+    page.keyboard.press("b")
+    by_letter(page, one)
+    assert page.get_attribute(f"[data-say='{one}']", "aria-pressed") == "true"
+    by_letter(page, one)  # not this one
+    assert page.get_attribute(f"[data-say='{one}']", "aria-pressed") is None
+    by_letter(page, other)
+    then(lambda: by_letter(page, one))
+    assert answers(4)[-1] == f"{other}|{one}"
+    assert page.get_attribute("#border", "aria-pressed") == "false"
+    page.click("#border")
+    then(lambda: page.click("[data-say='void']"))  # no border after all
+    assert answers(5)[-1] == "void"
+    counted = PointAnswers(held.root).answers()
+    items = asked_pixels(held.root)
+    assert [((a.image, a.row, a.column), a.answer) for a in counted][:2] == [
+        (items[first], "void"),
+        (items[second], f"{other}|{one}"),
+    ]
+
+
+@pytest.mark.slow
+def test_more_of_the_image_is_shown_while_a_key_is_held_and_the_answer_says_so(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    assert page.is_hidden("#wide")
+    page.keyboard.down("i")
+    assert page.is_visible("#wide")
+    assert page.get_attribute("#peek", "aria-pressed") == "true"
+    page.keyboard.up("i")
+    assert page.is_hidden("#wide")
+    page.keyboard.press("v")
+    all_sent(page)
+    (kept,) = PointAnswers(held.root).answers()
+    assert json.loads(kept.shown)["peeked"] is True
+
+
+@pytest.mark.slow
+def test_the_crop_has_the_pixels_of_the_image_and_the_next_ones_are_there_before_they_are_asked(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    items = asked_pixels(held.root)
+    enter(page, held.url)
+    image, row, column = items[current(page)]
+    crop = page.request.get(held.url.rstrip("/") + page.get_attribute(".stage .photo", "src"))
+    photo = np.asarray(Image.open(pointed.corpus.photos / f"{image}.png").convert("RGB"))
+    assert (np.asarray(Image.open(io.BytesIO(crop.body()))) == crop_around(photo, row, column)).all()
+    box = page.locator(".stage .photo").bounding_box()
+    assert (box["width"], box["height"]) == (photo.shape[1], photo.shape[0])
+    assert page.evaluate("document.querySelector('#place').naturalWidth") > 0
+    page.wait_for_function(
+        "performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/crop')).length >= 5"
+    )
+    before = current(page)
+    page.context.set_offline(offline=True)
+    page.keyboard.press("v")
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+    assert page.evaluate("document.querySelector('.stage .photo').naturalWidth") > 0
+
+
+@pytest.mark.slow
+def test_a_double_click_answers_one_point_and_a_quick_answer_is_marked(
+    page: Any, pointed: Asked, serve: Callable[..., Serving], settling: int
+) -> None:
+    page.clock.install(time=0)
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    page.clock.pause_at(60)
+    page.clock.run_for(3000)
+    first = current(page)
+    page.dblclick("[data-say='void']")
+    all_sent(page)
+    assert len(said(held.root)) == 1
+    assert current(page) != first
+    page.clock.run_for(settling - 1)
+    page.keyboard.press("v")
+    assert page.inner_text("#ignored") == "Too quick, ignored"
+    page.clock.run_for(settling)
+    page.keyboard.press("v")
+    all_sent(page)
+    slow, _ = PointAnswers(held.root).answers()
+    assert slow.seconds >= 3
+    who = slow.annotator
+    taken = held.campaign.items_for(who, (), 1)[0]
+    row = {"key": "another page", "id": taken.item.id, "repeat": 0, "chosen": "void", "seconds": 0.2}
+    assert held.campaign.take(who, row) == ""
+    assert held.campaign.take(who, row) == ""  # sent again
+    *_, quick = PointAnswers(held.root).answers()
+    assert len(said(held.root)) == 3
+    assert "too_quick" in quick.shown
+
+
+@pytest.mark.slow
+def test_two_tabs_of_one_person_answer_each_point_once(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    other = page.context.new_page()
+    other.goto(f"{held.url}work")
+    other.wait_for_selector("#work:not([hidden])[data-item]")
+    same = current(page)
+    assert current(other) == same
+    page.keyboard.press("v")
+    all_sent(page)
+    other.keyboard.press("n")
+    all_sent(other)
+    pixel = asked_pixels(held.root)[same]
+    assert said(held.root) == [(pixel, "void"), (pixel, "cannot tell")]
+    (counts,) = PointAnswers(held.root).answers()
+    assert counts.answer == "cannot tell"  # the later one
+
+
+@pytest.mark.slow
+def test_a_phone_answers_by_touch(browser: Any, pointed: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(pointed, selection="points")
+    context = browser.new_context(**PHONE)
+    page = context.new_page()
+    enter(page, held.url)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    before = current(page)
+    page.locator("#likely [data-say]").first.tap()
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+    all_sent(page)
+    ((pixel, answer),) = said(held.root)
+    assert answer in predicted(pointed, pixel)
+    box = page.locator("#likely [data-say]").first.bounding_box()
+    assert box["y"] + box["height"] <= 844  # a thumb need not scroll
+    assert box["height"] >= 44
+    context.close()
+
+
+@pytest.mark.slow
+def test_the_results_are_those_of_rank_and_leave_people_out(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    page.goto(f"{held.url}results")
+    assert "0 answers that count" in page.inner_text("main")
+    (ann,) = Annotators(held.root).everybody()
+    answers = PointAnswers(held.root)
+    answers.add_all([PointAnswer(*one, shows(pointed, one), ann.pseudonym) for one in pixels(held.root)], "a")
+    page.goto(f"{held.url}people")
+    assert f"{len(pixels(held.root))}" in page.inner_text("table.people tbody")
+    page.goto(f"{held.url}results?without={ann.pseudonym}")
+    assert "0 answers that count" in page.inner_text("main")
+    page.goto(f"{held.url}results?weighted=1")
+    assert "not weighted by estimated accuracy" in page.inner_text("main")
+    fs.rank(str(held.root))
+    standings = json.loads((held.root / "standings-points.json").read_text())["rankings"]["points"]
+    with served(held.root, selection="points") as again:
+        page.goto(again.url)
+        enter_again(page, again.url)
+        page.goto(f"{again.url}results")
+        shown = page.inner_text("main")
+    for model, score in standings["scores"].items():
+        assert re.search(rf"{model}\s+{score:.3f}", shown)
+
+
+def enter_again(page: Any, url: str) -> None:
+    """Come in by a known name, with nothing left to answer."""
+    page.goto(url)
+    if page.is_visible("input"):
+        page.fill("input", "ann")
+        page.keyboard.press("Enter")
+    page.wait_for_selector("#finished:not([hidden])")
+
+
+@pytest.fixture
+def open_(pointed: Asked, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open a campaign on a copy of the study, without a browser."""
+    from faultscape.verbs.options import LabelServeOptions
+    from faultscape.verbs.serve.campaign import Campaign
+
+    root = tmp_path / "study"
+    shutil.copytree(pointed.root, root)
+    with closing(Database(root, stay_open=True)) as database:
+
+        def opened(**options: Any) -> Any:
+            return Campaign(
+                Study(root, database=database),
+                LabelServeOptions(study=str(root), selection="points", **options),
+            )
+
+        yield opened
+
+
+def answer_all(campaign: Any, who: str, said_: str = "void") -> list[tuple[Pixel, int]]:
+    out = []
+    while given := campaign.items_for(who, (), 4):
+        for one in given:
+            row = {"key": f"{who}-{len(out):06d}", "id": one.item.id, "repeat": one.repeat, "chosen": said_}
+            assert campaign.take(who, row) == ""
+            out.append(((one.item.image, one.item.row, one.item.column), one.repeat))
+    return out
+
+
+def test_points_are_asked_in_the_order_of_the_draws_those_of_an_image_in_a_row_within_a_session(
+    open_: Callable[..., Any],
+) -> None:
+    campaign = open_(campaign=rules(session=10, repeats=0.0))
+    given = [pixel for pixel, _ in answer_all(campaign, "ann")]
+    wanted = pixels(campaign.root)
+    for start in range(0, len(wanted), 10):
+        block = given[start : start + 10]
+        assert sorted(block) == sorted(wanted[start : start + 10])
+        images = [image for image, *_ in block]
+        changes = sum(one != other for one, other in itertools.pairwise(images))
+        assert changes == len(set(images)) - 1
+    assert answer_all(campaign, "ben")  # two people answer each point, unless asked otherwise
+    assert answer_all(campaign, "eve") == []
+
+
+def test_some_points_are_asked_again_and_the_second_answer_measures_the_person_alone(
+    open_: Callable[..., Any],
+) -> None:
+    campaign = open_(campaign=rules(repeats=0.3))
+    given = answer_all(campaign, "ann")
+    again = [pixel for pixel, repeat in given if repeat]
+    assert 0 < len(again) < len(pixels(campaign.root)) / 2
+    known = point_truth(Study(campaign.root), drawn(campaign.root), "labels")
+    assert known.known.all()
+    answers = PointAnswers(campaign.root).answers()
+    assert sum(one.repeat for one in answers) == len(again)
+    (row,) = people_rows(campaign, Annotators(campaign.root).everybody())
+    assert row.consistency == f"{len(again)} of {len(again)}"
+
+
+def test_an_image_that_gets_a_mask_or_is_discarded_is_asked_about_no_more(
+    open_: Callable[..., Any], pointed: Asked, tmp_path: Path
+) -> None:
+    campaign = open_()
+    masked, thrown, *_ = dict.fromkeys(image for image, *_ in pixels(campaign.root))
+    truth = pointed.corpus.truths[pointed.corpus.ids.index(masked)]
+    made.write(tmp_path / "masks" / f"{masked}.png", truth.repeat(ENLARGED, 0).repeat(ENLARGED, 1))
+    fs.label.import_(str(campaign.root), str(tmp_path / "masks"))
+    campaign.study().answers.discard([(thrown, "blurred")], "test")
+    campaign.read_again()
+    images = {image for (image, *_), _ in answer_all(campaign, "ann")}
+    assert images == {image for image, *_ in pixels(campaign.root)} - {masked, thrown}
+
+
+def test_answers_of_a_table_count_as_answered_and_a_restart_continues(open_: Callable[..., Any]) -> None:
+    first = open_(campaign=rules(overlap=1, repeats=0.0))
+    every = pixels(first.root)
+    PointAnswers(first.root).add_all([PointAnswer(*one, "void", "table") for one in every[:7]], "test")
+    again = open_(campaign=rules(overlap=1, repeats=0.0))
+    assert sorted(pixel for pixel, _ in answer_all(again, "ann")) == sorted(every[7:])
+    assert answer_all(open_(campaign=rules(overlap=1, repeats=0.0)), "ben") == []
+
+
+@pytest.mark.parametrize("wrong", ["rode", "", "road|road", "left", "void|void", 3, None])
+def test_what_is_no_answer_to_a_point_is_refused(open_: Callable[..., Any], wrong: object) -> None:
+    campaign = open_()
+    (one,) = campaign.items_for("ann", (), 1)
+    why = campaign.take("ann", {"key": "some key", "id": one.item.id, "repeat": 0, "chosen": wrong})
+    assert "is not known; use void, cannot tell, the name of a class, two of them joined by |" in why
+    assert said(campaign.root) == []
+
+
+def test_training_is_not_offered_for_points(open_: Callable[..., Any]) -> None:
+    with pytest.raises(
+        OptionError, match=r"--training takes choices .* selection 'points' asks about points"
+    ):
+        open_(campaign=rules(training="known.csv"))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
 from faultscape.labelling.people.pair_order import PairOrder
 from faultscape.nouns import Slots
 from faultscape.reading.answers import read_label_sets
@@ -125,6 +125,11 @@ class Asker:
         if not slots.asked and not begun:
             raise StudyError(
                 f"every image of selection {options.selection!r} is discarded, and no spare is left"
+            )
+        if self._task == asked_items.POINTS and options.campaign.training:
+            raise OptionError(
+                "--training takes choices and questions with a known answer, and selection"
+                f" {options.selection!r} asks about points; leave it out"
             )
         training = (
             read_training(options.campaign.training, settings, images, forced=options.forced)

@@ -89,11 +89,6 @@ class Campaign:
         number = len(
             {m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)}
         )
-        if self.task == POINTS and options.campaign.training:
-            raise OptionError(
-                "--training takes choices and questions with a known answer, and selection"
-                f" {options.selection!r} asks about points; leave it out"
-            )
         if options.campaign.adaptive and number < FEWEST_MODELS:
             raise OptionError(
                 f"--adaptive needs choices between at least {FEWEST_MODELS} models; this study has {number};"
