@@ -195,7 +195,8 @@ def serve(
     seed: int = 0,
     campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
 ) -> Served:
-    """Let people answer in their browsers: which of two maps is better, or whether an image shows a class.
+    """Let people answer in their browsers: which of two maps is better, whether an image shows a class, or what
+    a pixel shows.
     Press Ctrl-C to stop.
 
     On this machine alone, anyone who opens the page enters a name and starts. With another host, an address,

@@ -22,7 +22,7 @@ class CampaignRules:
     session
         How many items to answer before a pause.
     repeats
-        The share of choices that a person is asked again, in the other order.
+        The share of choices that a person is asked again, in the other order, and of points.
     discard_votes
         The minimum number of people needed to discard an image; they must also be more than three of five of
         those who saw it, or of overlap if fewer saw it (Wang et al. 2020).
