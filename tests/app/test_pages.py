@@ -105,6 +105,35 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
 
 
 @pytest.mark.slow
+def test_pages_of_points_break_no_rule(page: Any, pointed: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    wrong = look(page, "points")
+    page.keyboard.press("b")
+    page.keyboard.press(page.get_attribute("#likely [data-say]", "data-letter"))
+    wrong += look(page, "border")
+    page.keyboard.press("Escape")
+    page.keyboard.down("i")
+    wrong += look(page, "more of the image")
+    page.keyboard.up("i")
+    page.keyboard.press("?")
+    wrong += look(page, "help of points")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#help", state="hidden")
+    page.keyboard.press("/")
+    page.keyboard.type("c")
+    wrong += look(page, "search")
+    page.keyboard.press("Escape")
+    answer(page, "v")
+    all_sent(page)
+    page.goto(f"{held.url}results")
+    wrong += look(page, "results of points")
+    page.goto(f"{held.url}people")
+    wrong += look(page, "people of points")
+    assert wrong == []
+
+
+@pytest.mark.slow
 def test_pages_of_the_second_round_and_of_tags_break_no_rule(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:

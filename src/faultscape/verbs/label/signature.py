@@ -195,9 +195,8 @@ def serve(
     seed: int = 0,
     campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
 ) -> Served:
-    """Let people answer in their browsers: which of two maps is better, whether an image shows a class, or what
-    a pixel shows.
-    Press Ctrl-C to stop.
+    """Let people answer in their browsers: which of two maps is better, whether an image shows a class, or
+    what a pixel shows. Press Ctrl-C to stop.
 
     On this machine alone, anyone who opens the page enters a name and starts. With another host, an address,
     or --invites, people need links, which an organiser makes on the page People.

@@ -105,7 +105,10 @@ def _instead(study: Study, found: Iterable[Node], line: str) -> str:
     labelling tool and there are questions.
     """
     name = _labels_asked(found, line)
-    if name is None or not (study.settings.classifies or study.selection(name).now.duels):
+    if name is None:
+        return ""
+    now = study.selection(name).now
+    if not (study.settings.classifies or now.duels or now.points):
         return ""
     options = {
         "selection": None if name == MAIN else name,
