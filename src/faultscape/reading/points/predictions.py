@@ -51,7 +51,9 @@ def _predicted(study: Study, points: Sequence[Point], rows: dict[str, Image]) ->
     for image, mine in by_image.items():
         for model in study.models:
             found = maps.of(model, image)
-            for point in mine if found is not None else ():
+            if found is None:
+                continue
+            for point in mine:
                 places = said.setdefault((image, point.row, point.column), set())
                 places.add(int(found.flat[point.pixel]))
     return {

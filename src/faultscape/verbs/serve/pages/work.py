@@ -35,7 +35,8 @@ _MOST_AHEAD = 10
 _MOST_ROWS = 100
 _TAKEN = "bvniux"  # keys of a page of points that mean no class
 SETTLE = 250  # milliseconds after an item appeared, or after a press, in which presses are no answers
-REASONS = ("not a natural image", "none of the classes", "unreadable", "something else")
+_NO_CLASS = "none of the classes"
+REASONS = ("not a natural image", _NO_CLASS, "unreadable", "something else")
 
 
 def router(site: Site) -> APIRouter:
@@ -56,7 +57,8 @@ def router(site: Site) -> APIRouter:
             user=who.pseudonym,
             store=campaign.title,
             forced=campaign.options.forced,
-            reasons=REASONS,
+            # a point may show none of the classes, which is an answer
+            reasons=[one for one in REASONS if campaign.task != POINTS or one != _NO_CLASS],
             nothing=campaign.nothing,
             colours=colour_words(campaign.settings.class_list),
             minutes=int(HELD_FOR // 60),
