@@ -110,7 +110,7 @@ class Assignment:
 
     def ask(self, items: Sequence[str], training: Sequence[str] = (), *, in_order: bool = False) -> None:
         """Ask these items from now on, and ask everyone those of ``training`` first; ``in_order`` of the
-        sequence, or by chance.
+        sequence, or at random.
         """
         codes = np.array([self._code(item) for item in items], np.uint64)
         order = np.arange(len(items)) if in_order else np.argsort(codes, kind="stable")
