@@ -96,9 +96,7 @@ def said(study: str) -> None:
     )
     tags.add(Tag(images[1], "night", "person-1", given=False), "test", "person-1:t")
     points = PointAnswers(root)
-    points.add(
-        PointAnswer(images[0], 3, 4, class_, "person-1", seconds=2.5, key="person-1:p"), "label serve"
-    )
+    points.add(PointAnswer(images[0], 3, 4, class_, "person-1", seconds=2.5, key="person-1:p"), "label serve")
     points.add_all([PointAnswer(images[1], 5, 6, "void", "person-2")], "test")
     checks = Checks(root)
     checks.open(
