@@ -38,9 +38,9 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loads
 test: .venv/.test-ready  ## the tests, in some six minutes of two cores; ends with what was skipped and why
 	$(PYTEST) -m "not slow"
 
-# Three workers a core, at most eight: clusters, browsers and killed processes are mostly waited for.
+# One worker more than cores: clusters and killed processes are mostly waited for, but three a core take longer.
 test-slow: .venv/.test-ready  ## the rest: kills, engines, clusters, blocks of the documentation, long walks, hostile files
-	$(PYTEST) --numprocesses $$($(BIN)/python -c "import os; print(min(8, 3 * os.cpu_count()))") -m slow $$(grep -rl --include='test_*.py' pytest.mark.slow tests)
+	$(PYTEST) --numprocesses $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") -m slow $$(grep -rl --include='test_*.py' pytest.mark.slow tests)
 
 test-of: .venv/.test-ready  ## what one room's change can break, in a minute: make test-of metrics
 	$(BIN)/python scripts/test_of.py $(wordlist 2,2,$(MAKECMDGOALS))

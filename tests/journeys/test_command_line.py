@@ -513,7 +513,7 @@ class TestCompletion:
             (["label", ""], list(GROUPS["label"])),
             (["select", "study", "--per"], ["--per-class"]),
             (["label", "export", "study", "--anyw"], ["--anyway"]),
-            (["select", "study", "--goal", ""], ["order", "best"]),
+            (["select", "study", "--goal", ""], ["order", "best", "values"]),
             (["status", "study", "--progress", "l"], ["lines"]),
             (["status", "study", "--j"], ["--json"]),
             (["collect", "study", "pho"], []),  # files, which the shell completes

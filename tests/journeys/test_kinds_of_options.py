@@ -52,7 +52,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("per_class", lambda s: fs.select(s, per_class=1.5), "must be a whole number; got 1.5"),
     ("per_class", lambda s: fs.select(s, per_class=True), "must be a whole number; got True"),
     ("budget", lambda s: fs.select(s, goal="order", budget=5.0), "must be a whole number; got 5.0"),
-    ("goal", lambda s: fs.select(s, goal=["order"]), "must be order or best; got ['order']"),
+    ("goal", lambda s: fs.select(s, goal=["order"]), "must be order, best or values; got ['order']"),
     ("seed", lambda s: fs.select(s, seed="1"), "must be a whole number; got '1'"),
     ("as_", lambda s: fs.select(s, as_=5), "must be text; got 5"),
     (

@@ -20,6 +20,7 @@ from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers, Discard
+from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.schema import SAID, TRAINING, tables
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.settings import read_settings
@@ -94,6 +95,9 @@ def said(study: str) -> None:
         "test",
     )
     tags.add(Tag(images[1], "night", "person-1", given=False), "test", "person-1:t")
+    points = PointAnswers(root)
+    points.add(PointAnswer(images[0], 3, 4, class_, "person-1", seconds=2.5, key="person-1:p"), "label serve")
+    points.add_all([PointAnswer(images[1], 5, 6, "void", "person-2")], "test")
     checks = Checks(root)
     checks.open(
         "labels",
@@ -121,7 +125,7 @@ def everything(study: str) -> dict[str, list]:
     return rows | {"kept": Database(Path(study)).read("discards", "number", source="(taken back)")}
 
 
-LINE = "4 choices, 8 answers, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
+LINE = "4 choices, 8 answers, 2 points, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import beaten, contradictions, standings
 from faultscape.reporting.measure.tables import TITLES, tables
 from faultscape.reporting.measure.views import by_class, confusions, differences, front
-from faultscape.reporting.view import Line, Mark, Point
+from faultscape.reporting.view import ChartPoint, Line, Mark
 from made_document import HOSTILE, METRICS, Page, document, gap
 
 
@@ -440,8 +440,8 @@ def test_differences_are_of_errors_and_many_are_cut_to_the_main_metrics() -> Non
 
 
 def test_names_of_near_dots_are_not_written_over_each_other() -> None:
-    near = [Line(f"a network of name {k}", (Point(0.5 + k / 100, 0.5),), k) for k in range(4)]
-    far = [Line(f"another network {k}", (Point(0.9 + k / 100, 0.5),), k) for k in range(2)]
+    near = [Line(f"a network of name {k}", (ChartPoint(0.5 + k / 100, 0.5),), k) for k in range(4)]
+    far = [Line(f"another network {k}", (ChartPoint(0.9 + k / 100, 0.5),), k) for k in range(2)]
     html = str(scatter([*near, *far], "ROM", "RUM"))
     heights = [float(y) for y in re.findall(r'<text class="name" x="[\d.]+%" y="([\d.]+)"', html)]
     assert len(heights) == 6
@@ -451,7 +451,7 @@ def test_names_of_near_dots_are_not_written_over_each_other() -> None:
 def test_figures_say_their_numbers_and_escape_names() -> None:
     drawn = str(
         scatter(
-            [Line(HOSTILE, (Point(0.1, 0.2, (0.05, 0.15)),), 0), Line("b", (Point(0.1, 0.2),), 11)],
+            [Line(HOSTILE, (ChartPoint(0.1, 0.2, (0.05, 0.15)),), 0), Line("b", (ChartPoint(0.1, 0.2),), 11)],
             "ROM",
             "RUM",
         )

@@ -17,7 +17,7 @@ from faultscape.reporting.competition.standing_tables import (
     rank_table,
     verdict,
 )
-from faultscape.reporting.view import HeatCell, Line, Point
+from faultscape.reporting.view import ChartPoint, HeatCell, Line
 from faultscape.standings import ModelRanking, Stability, Standings, WithoutModel
 
 MODELS = ("a", "b", "c")
@@ -253,7 +253,7 @@ def test_charts_escape_their_words_and_leave_gaps_where_nothing_is_known():
     assert (path.count("M"), path.count("L")) == (1, 1)  # the first is joined to none
     assert "<b>" not in drawn
     assert "k = 1000: 1.000" in drawn
-    one = Line("<script>", (Point(0.1, 0.5, says="<script>"),))
+    one = Line("<script>", (ChartPoint(0.1, 0.5, says="<script>"),))
     assert "<script>" not in charts.plane([one], title="")
     none = page._top_k(Stability("perron", {}, [], [], ""))
     assert charts.plane([none["line"]], none["x"], none["y"], title="").count("<circle") == 0

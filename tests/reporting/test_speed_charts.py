@@ -11,7 +11,7 @@ import pytest
 from faultscape.reporting.charts import scatter
 from faultscape.reporting.competition.speed_charts import pareto_front, speed_charts
 from faultscape.reporting.template import template
-from faultscape.reporting.view import Line, Point, log_axis
+from faultscape.reporting.view import ChartPoint, Line, log_axis
 from faultscape.standings import ModelRanking, Standings
 from faultscape.study.tables.timings import FrameTimes
 
@@ -75,7 +75,9 @@ def test_without_standings_or_scores_there_is_no_chart() -> None:
 
 
 def test_scores_below_zero_lie_apart_on_the_axis() -> None:
-    drawing = str(scatter([Line("a", (Point(1.0, -2.0),)), Line("b", (Point(2.0, -1.0),))], "x", "y"))
+    drawing = str(
+        scatter([Line("a", (ChartPoint(1.0, -2.0),)), Line("b", (ChartPoint(2.0, -1.0),))], "x", "y")
+    )
     heights = re.findall(r'<circle class="dot" cx="[^"]*" cy="([^"]*)"', drawing)
     assert float(heights[0]) > float(heights[1]) + 50
 
@@ -96,8 +98,8 @@ def test_a_logarithmic_axis_has_equal_steps_for_equal_factors() -> None:
 
 
 def test_names_stand_apart() -> None:
-    dots = [Line(f"model {k}", (Point(1.0 + k / 1000, 1.0),)) for k in range(6)]
-    dots.append(Line("far", (Point(9.0, 0.0),)))
+    dots = [Line(f"model {k}", (ChartPoint(1.0 + k / 1000, 1.0),)) for k in range(6)]
+    dots.append(Line("far", (ChartPoint(9.0, 0.0),)))
     drawing = str(scatter(dots, "x", "y"))
     heights = sorted(float(y) for y in re.findall(r'class="name" x="[^"]*" y="([^"]*)"', drawing))
     assert min(np.diff(heights)) >= 11

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from faultscape.reporting.view import UNIT, Axis, Box, HeatCell, Line, Mark, Point, axes_of, ink
+from faultscape.reporting.view import UNIT, Axis, Box, ChartPoint, HeatCell, Line, Mark, axes_of, ink
 
 _ROW = 22  # pixels of a mark in a table
 _SLIM = 14  # pixels of one below its number
@@ -242,7 +242,7 @@ def _drawn(frame: _Frame, line: Line) -> str:
     return f'<g class="line {line.ink}"{of}>{_title(line.says or line.name)}{inner}{marks}</g>'
 
 
-def _cross(frame: _Frame, p: Point) -> str:
+def _cross(frame: _Frame, p: ChartPoint) -> str:
     x = f"{frame.x(p.x):.2f}%"
     y = f"{frame.y(p.y):.1f}"
     out = ""
@@ -293,7 +293,7 @@ def _labels(frame: _Frame, lines: Sequence[Line]) -> list[str]:
     return parts
 
 
-def _names(frame: _Frame, dots: Sequence[tuple[str, Point]]) -> list[str]:
+def _names(frame: _Frame, dots: Sequence[tuple[str, ChartPoint]]) -> list[str]:
     """Return the names next to the dots, moved apart if they would overlap."""
     names = [name if len(name) <= 22 else name[:21] + "…" for name, _ in dots]
     places = [(frame.x(p.x), frame.y(p.y)) for _, p in dots]

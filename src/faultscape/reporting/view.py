@@ -132,7 +132,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """A point with its intervals, and what it says when pointed at."""
 
     x: float
@@ -149,7 +149,7 @@ class Line:
     """
 
     name: str
-    points: tuple[Point | None, ...]
+    points: tuple[ChartPoint | None, ...]
     place: int | None = None
     kind: str = ""
     says: str = ""
@@ -157,7 +157,7 @@ class Line:
     label: str = ""
 
     @property
-    def known(self) -> list[Point]:
+    def known(self) -> list[ChartPoint]:
         """The points without gaps."""
         return [point for point in self.points if point is not None]
 
@@ -296,7 +296,7 @@ def dot(
     if x.value is None or y.value is None:
         return None
     says = f"{name}: {axes[0]} {x.value:.3f}, {axes[1]} {y.value:.3f}"
-    return Line(name, (Point(x.value, y.value, x.ends, y.ends, says),), place, kind)
+    return Line(name, (ChartPoint(x.value, y.value, x.ends, y.ends, says),), place, kind)
 
 
 def number(value: Any, digits: int = 3) -> str:

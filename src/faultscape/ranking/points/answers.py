@@ -35,10 +35,10 @@ class PointAnswers:
     shares that are negative or sum to neither 1 nor 0.
     """
 
-    place: np.ndarray
-    probability: np.ndarray
-    shares: np.ndarray
-    look: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    place: np.ndarray  # (M,) the tuple of each point
+    probability: np.ndarray  # (M,) that of its pixel at one draw
+    shares: np.ndarray  # (M, C + 1) its true classes, the last being void
+    look: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))  # (M,) equal if drawn together
 
     def __post_init__(self) -> None:
         place = checked_arrays.whole_numbers(self.place, "place", RankingError, "M").astype(np.int64)

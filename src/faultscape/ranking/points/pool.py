@@ -33,9 +33,10 @@ class PointPool:
     [[80.0, 20.0, 0.0], [70.0, 30.0, 0.0]]
     """
 
-    said: np.ndarray
-    pixels: np.ndarray
-    classes: int
+    said: np.ndarray  # (J, X) places of predicted classes
+    pixels: np.ndarray  # (X,) pixels of each tuple in images without a mask
+    classes: int  # C, how many classes there are
+    # (J, C + 1, C + 1) confusion counts of the images with a mask
     known: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:

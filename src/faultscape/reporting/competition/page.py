@@ -29,7 +29,7 @@ from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, HeatCell, Line, Point, axis, number
+from faultscape.reporting.view import Axis, ChartPoint, HeatCell, Line, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -199,7 +199,7 @@ def _top_k(stability: Stability) -> dict[str, Any]:
     most = places[-1] if places else 0
     step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
     points = [
-        None if value is None else Point(k, value, says=f"k = {k}: {number(value)}")
+        None if value is None else ChartPoint(k, value, says=f"k = {k}: {number(value)}")
         for k, value in zip(places, map(standing_tables.known, stability.top_k), strict=True)
     ]
     ticks = tuple(float(k) for k in range(1, most + 1) if k == 1 or k % step == 0)
@@ -307,7 +307,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     for pair in decided:
         name = f"{pair.model_a}, {pair.model_b}"
         says = f"{name}: better one {number(pair.better, 2)}, gap {number(pair.gap, 2)}, {pair.total} images"
-        points.append(Line(name, (Point(pair.gap, pair.better, says=says),), kind="cloud"))
+        points.append(Line(name, (ChartPoint(pair.gap, pair.better, says=says),), kind="cloud"))
     return _class_rows(facts.cards) | {
         "accuracy": standing_tables.accuracy_matrix(matrices["accuracy"]) if "accuracy" in matrices else [],
         "dominance": (

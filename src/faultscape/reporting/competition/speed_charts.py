@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from faultscape.reporting import charts
 from faultscape.reporting.competition import standing_tables
-from faultscape.reporting.view import Line, Mark, Point, axes_of, dot, log_axis
+from faultscape.reporting.view import ChartPoint, Line, Mark, axes_of, dot, log_axis
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes
 
@@ -99,7 +99,7 @@ def _dot(row: FrameTimes, score: float, interval: Sequence[float] | None, *, on_
 def _steps(front: Sequence[Line]) -> Line:
     """Return the steps of a front, from left to right and never down."""
     places = sorted((one.known[0].x, one.known[0].y) for one in front)
-    ends = [Point(x, y) for x, y in places]
-    corners = [Point(after.x, before.y) for before, after in itertools.pairwise(ends)]
+    ends = [ChartPoint(x, y) for x, y in places]
+    corners = [ChartPoint(after.x, before.y) for before, after in itertools.pairwise(ends)]
     points = [point for pair in itertools.zip_longest(ends, corners) for point in pair if point is not None]
     return Line("front", tuple(points), kind="front", dots=False)

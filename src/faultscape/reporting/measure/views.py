@@ -15,7 +15,7 @@ from typing import Any
 from faultscape.reporting.measure import leaders
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
 from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
-from faultscape.reporting.view import Line, Mark, Point, TableRow, axes_of, axis, dot, table_of
+from faultscape.reporting.view import ChartPoint, Line, Mark, TableRow, axes_of, axis, dot, table_of
 
 PER_CLASS = ("miou", "rom", "rum")
 MANY_CLASSES = 24  # with more, the rest is collapsed and no confusion matrix is drawn
@@ -241,7 +241,7 @@ def _diagram(model: str, of: Mapping[str, Any], place: int) -> dict[str, Any]:
 
 def _line(model: str, place: int, x: Sequence[float | None], y: Sequence[float | None]) -> Line:
     """Return a model's curve through its known points."""
-    known = [Point(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
+    known = [ChartPoint(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     return Line(model, tuple(known), place, dots=False)
 
 

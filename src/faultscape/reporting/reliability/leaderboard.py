@@ -24,7 +24,7 @@ from faultscape.reporting.reliability.document import (
     flags_of_score,
 )
 from faultscape.reporting.template import template
-from faultscape.reporting.view import Axis, Line, Point, axis, ink
+from faultscape.reporting.view import Axis, ChartPoint, Line, axis, ink
 from faultscape.uncertainty.methods.catalogue import TUNED
 
 _SAW = {"trained": TRAINED_WITH_OOD, "tuned": TUNED}
@@ -145,8 +145,8 @@ def _figure(board: Board) -> Markup:
     return plane(lines, Axis(0.0, places[-1], places, board.editions), up, title=title, height=214)
 
 
-def _points(name: str, values: Sequence[float | None], board: Board) -> tuple[Point | None, ...]:
+def _points(name: str, values: Sequence[float | None], board: Board) -> tuple[ChartPoint | None, ...]:
     return tuple(
-        None if value is None else Point(k, value, says=f"{name}, {edition}: {value:.3f}")
+        None if value is None else ChartPoint(k, value, says=f"{name}, {edition}: {value:.3f}")
         for k, (value, edition) in enumerate(zip(values, board.editions, strict=True))
     )

@@ -41,10 +41,10 @@ from faultscape.reporting.reliability.questions import (
 from faultscape.reporting.reliability.tables import conditions_of, views_of
 from faultscape.reporting.view import (
     Axis,
+    ChartPoint,
     Column,
     Line,
     Mark,
-    Point,
     Table,
     TableRow,
     axes_of,
@@ -175,7 +175,7 @@ def corruption_title(name: str) -> str:
 
 def _severity_line(model: str, place: int, marks: Sequence[tuple[int, Mark]]) -> Line:
     """Return a model's numbers by severity, the clean one at 0."""
-    points = tuple(Point(s, m.value, up=m.ends) for s, m in marks if m.value is not None)
+    points = tuple(ChartPoint(s, m.value, up=m.ends) for s, m in marks if m.value is not None)
     said = []
     for p in points:
         ends = f" ({p.up[0]:.3f} to {p.up[1]:.3f})" if p.up else ""
@@ -507,7 +507,7 @@ def training(card: Card) -> dict[str, Any] | None:
     ):
         lines = []
         for row in rows:
-            points = [Point(r[0], r[column]) for r in row[kept] if math.isfinite(r[column])]
+            points = [ChartPoint(r[0], r[column]) for r in row[kept] if math.isfinite(r[column])]
             if points:
                 first, last = points[0], max(points, key=lambda point: point.x)
                 says = f"{row['name']}: {first.y:.3f} at step {first.x:g}, {last.y:.3f} at step {last.x:g}"
