@@ -394,7 +394,9 @@ def test_the_first_points_count_in_their_order(study: str, corpus: made.Corpus, 
     assert 60 <= len(found.chance) <= 64  # the first that nobody answered, and a few behind it
     assert found.waiting > 30
     assert found.after > 30
-    assert any("points without an answer; " in note for note in fs.rank(study, selection="points").notes)
+    notes = fs.rank(study, selection="points").notes
+    assert any("points without an answer; " in note for note in notes)
+    assert any("fewer than 300 answered points are rough" in note for note in notes)
 
 
 def test_a_few_answers_are_too_few(study: str, tmp_path: Path) -> None:

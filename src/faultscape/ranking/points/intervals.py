@@ -79,18 +79,34 @@ def spread_of_images_to_come(
     sums += np.array([np.bincount(image_of_points, row, number) for row in added])
     if known is not None:
         sums += np.einsum("ijky,jky->ji", known, found.slopes)
-    count = int(groups.max(initial=-1)) + 1
-    by_group = np.array([np.bincount(groups, row, count) for row in sums])
+    return spread_over_groups(sums, groups, found)
+
+
+def spread_over_groups(sums: np.ndarray, groups: np.ndarray, found: PointScores) -> Spread:
+    """Return the spread of scores over groups of images, from what each image adds to the change of a score
+    (J, I), expected and corrected, and the ``groups`` (I,) of images; NaN for fewer than six groups.
+
+    >>> none = np.zeros((2, 0))
+    >>> found = PointScores("miou", *[np.array([0.5, 0.7])] * 3, none, np.zeros((2, 3, 3)), (1.0, 1.0))
+    >>> spread = spread_over_groups(np.array([[0.1, -0.1] * 4, [0.0] * 8]), np.arange(8), found)
+    >>> spread.error.round(3).tolist(), spread.freedom.tolist()
+    ([0.302, 0.0], [7.0, 7.0])
+    """
+    _, place = np.unique(groups, return_inverse=True)
+    count = int(place.max(initial=-1)) + 1
+    by_group = np.array([np.bincount(place, row, count) for row in sums])
     if count < LEAST:
-        by_group = by_group[:, :0]
-    # a sum over groups is their number times their mean
-    spread = _spread(by_group * count, count)
-    spread = replace(
-        spread,
-        freedom=np.full(spread.freedom.shape, count - 1.0),
-        freedom_of_differences=np.full(spread.freedom_of_differences.shape, count - 1.0),
-    )
-    return _with_shift(spread, found)
+        nothing = np.full((len(sums), len(sums)), np.nan)
+        return Spread(nothing[0], nothing[0], nothing, nothing)
+    shift = np.nan_to_num(found.corrected - found.score)  # by what shrinking moved each score
+
+    def error(each: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        # the sum over groups is their number times their mean
+        return np.hypot(np.sqrt(count * each.var(-1, ddof=1)), moved)
+
+    freedom = np.full((len(sums), len(sums)), count - 1.0)
+    apart = error(by_group[:, None] - by_group, shift[:, None] - shift)
+    return Spread(error(by_group, shift), freedom[0], apart, freedom)
 
 
 def point_intervals(found: PointScores, spread: Spread, level: float = LEVEL) -> np.ndarray:

@@ -19,7 +19,6 @@ from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.row import point_ranking
-from faultscape.ranking.points.to_come import spread_over_groups
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
 from faultscape.reading.points.evidence import (
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
 LEAST = 30  # answered points without which nothing is said
+ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
 _OF_IMAGES = {
     "against": "compares selections of images",
     "ranking": "adds a ranking of scores of images",
@@ -121,7 +121,7 @@ def _of_images_to_come(
         return None
     sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
     return point_ranking(
-        found.models, scores, spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
+        found.models, scores, intervals.spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
     )
 
 
@@ -167,6 +167,11 @@ def _provenance(
 def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
+    if found.told < ROUGH and found.unlabelled.pixels.sum():
+        notes.append(
+            f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
+            " difference less often than 95 %"
+        )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))
         ends = intervals.open_range(totals, scores)
