@@ -380,7 +380,7 @@ def test_the_results_are_those_of_rank_and_leave_people_out(
     assert "not weighted by estimated accuracy" in page.inner_text("main")
     fs.rank(str(held.root))
     standings = json.loads((held.root / "standings-points.json").read_text())["rankings"]["points"]
-    with served(held.root, selection="points") as again:
+    with served(held.root, selection="points", campaign=rules(repeats=0)) as again:
         page.goto(again.url)
         enter_again(page, again.url)
         page.goto(f"{again.url}results")
