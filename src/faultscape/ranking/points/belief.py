@@ -55,8 +55,8 @@ class Belief:
     def variance(
         self, said: np.ndarray, slopes: np.ndarray, weights: np.ndarray, reference: np.ndarray
     ) -> np.ndarray:
-        """Return (X,) how much ``slopes`` less their mean by ``reference`` (J,), which sums to 1 or is 0, vary
-        with the true class, summed over models by ``weights`` (J,).
+        """Return (X,) how much ``slopes`` less their mean by ``reference`` (J,), which sums to 1 or is 0,
+        vary with the true class, summed over models by ``weights`` (J,).
         """
         return kernels().slope_variance(said, self.votes, self.bias, slopes, weights, reference)
 

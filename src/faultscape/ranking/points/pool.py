@@ -26,8 +26,8 @@ _LARGEST = 2**62
 
 
 class Pool(Protocol):
-    """What an estimate asks of a pool: of the tuples (J, X) that points lie in what is ``said``, and sums over
-    all pixels in images without a mask, however the pool holds them.
+    """What an estimate asks of a pool: what is ``said`` in the tuples (J, X) that points lie in, and sums
+    over all pixels in images without a mask, however the pool holds these.
     """
 
     @property

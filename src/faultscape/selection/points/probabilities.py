@@ -32,6 +32,27 @@ LEARNT = 50  # draws from which on the leaders are known well enough to draw for
 LEAST_GAP = 0.005  # differences below are as hard as this one
 
 
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """By which numbers pixels are drawn: the variance of ``slopes`` (J, C + 1, Y) under a ``belief``, of
+    which model j's less their mean by ``reference`` (J,) counts by ``variance_weights`` (J,); and the
+    ``area`` (C,) of each class, against which the votes split.
+    """
+
+    belief: Belief
+    slopes: np.ndarray
+    variance_weights: np.ndarray
+    reference: np.ndarray
+    area: np.ndarray
+
+    def weights(self, said: np.ndarray) -> np.ndarray:
+        """Return (2, X) of tuples (J, X) how their votes split, and by how much they are expected to add to
+        the variance.
+        """
+        variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference)
+        return np.sqrt([kernels().vote_split(said, self.area), variance])
+
+
 def point_probabilities(
     totals: PointTotals, goal: PointGoal = "order", *, metric: str = "miou", over: Over = "union"
 ) -> np.ndarray:
@@ -55,27 +76,6 @@ def point_probabilities(
     return mixed(weights, weights @ pool.pixels, pool.size)
 
 
-@dataclass(frozen=True, eq=False)
-class Allocation:
-    """By which numbers pixels are drawn: the variance of ``slopes`` (J, C + 1, Y) under a ``belief``, of which
-    model j's less their mean by ``reference`` (J,) counts by ``variance_weights`` (J,); and the ``area`` (C,)
-    of each class, against which the votes split.
-    """
-
-    belief: Belief
-    slopes: np.ndarray
-    variance_weights: np.ndarray
-    reference: np.ndarray
-    area: np.ndarray
-
-    def weights(self, said: np.ndarray) -> np.ndarray:
-        """Return (2, X) of tuples (J, X) how their votes split, and by how much they are expected to add to
-        the variance.
-        """
-        variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference)
-        return np.sqrt([kernels().vote_split(said, self.area), variance])
-
-
 def point_allocation(
     totals: PointTotals, goal: PointGoal = "order", *, metric: str = "miou", over: Over = "union"
 ) -> Allocation:
@@ -92,8 +92,8 @@ def point_allocation(
 
 
 def mixed(weights: np.ndarray, sums: np.ndarray, size: float) -> np.ndarray:
-    """Return (X,) the probability of one pixel of tuples with these `Allocation.weights` (2, X), whose ``sums``
-    (2,) over all ``size`` pixels these are.
+    """Return (X,) the probability of one pixel of tuples with these `Allocation.weights` (2, X), whose
+    ``sums`` (2,) are those over all ``size`` pixels.
     """
     out = np.full(weights.shape[1], FLOOR / size)
     for share, weight, total in zip((SPLIT, 1 - FLOOR - SPLIT), weights, sums, strict=True):
@@ -102,8 +102,8 @@ def mixed(weights: np.ndarray, sums: np.ndarray, size: float) -> np.ndarray:
 
 
 def _asked(totals: PointTotals, found: PointScores, goal: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return by which weights (J,) variances of scores are to be small in their sum, each less the mean of all
-    by a reference (J,); 0 for the scores themselves.
+    """Return by which weights (J,) variances of scores are to be small in their sum, each less the mean of
+    all by a reference (J,); 0 for the scores themselves.
     """
     models = totals.pool.models
     even = np.ones(models)
