@@ -16,22 +16,16 @@ import numpy as np
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
 from faultscape.ranking.points.answers import PointAnswers
-from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
-from faultscape.reading.points.pool import (
-    PixelPool,
-    draw_pixels,
-    drawable,
-    place_in_image,
-    read_point_pool,
-)
+from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream
-from faultscape.selection.points.probabilities import PointGoal, point_probabilities
+from faultscape.selection.points.probabilities import PointGoal, point_allocation
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
 from faultscape.verbs.select.replacement import existing_selection, put_selection
@@ -141,16 +135,17 @@ def next_points(
     held = so_far.points
     run = {"engine": engine, "workers": workers}
     images = drawable(study, models, define)
-    found = read_point_pool(study, models, define, images, points=held, **run)
-    pool = found.unlabelled
-    if not (size := int(pool.pixels.sum())):
+    scope = Scope(models, "", define.get("border", 0), models)
+    forget_others(study, scope)
+    pool = read_point_pool(study, scope, images, points=held, **run)
+    if not (size := int(pool.size)):
         where = f" that is more than {define['border']} pixels from a border" if define.get("border") else ""
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
-    chance = point_probabilities(_so_far(study, found, held, truth), goal_of(define))
+    by = point_allocation(_so_far(study, pool, held, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
-    drawn = draw_pixels(study, models, define, images, pool, chance, numbers, **run)
+    drawn = pool.draw(by, numbers)
     rows = study.corpus.by_id({image for image, _, _ in drawn})
     working = study.settings.working_size
     round_ = max((point.round for point in held), default=0) + 1
@@ -175,15 +170,9 @@ def goal_of(define: Definition) -> PointGoal:
     return define.get("goal", "order")
 
 
-def _so_far(study: Study, found: PixelPool, held: Sequence[Point], truth: str) -> PointTotals:
+def _so_far(study: Study, pool: StoredPool, held: Sequence[Point], truth: str) -> PointTotals:
     """Return the confusion counts of the pool as the answers to earlier draws show them."""
-    classes = study.classes
     known = point_truth(study, held, truth)
-    told = known.known
-    pool = found.unlabelled
-    answers = PointAnswers(
-        pool.places(found.said[:, told], len(classes) + 1),
-        np.array([point.probability for point in held])[told],
-        known.shares[told],
-    )
-    return totals_from(PointPool(pool.labels, pool.pixels, len(classes)), answers, classes)
+    told = np.flatnonzero(known.known)
+    chance = np.array([point.probability for point in held])
+    return totals_from(pool, PointAnswers(told, chance[told], known.shares[told]), study.classes)
