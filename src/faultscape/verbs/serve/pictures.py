@@ -25,7 +25,7 @@ from faultscape.reading.study import Study
 from faultscape.reporting.pictures import fit
 from faultscape.reporting.point_crops import SIDE, crop_around
 from faultscape.study.tables.corpus import Image, part_name
-from faultscape.verbs.serve.decoded import DecodedImages
+from faultscape.verbs.serve.image_cache import DecodedImages
 from faultscape.web import overlays
 from faultscape.web.app import NotFoundError, send_picture
 from faultscape.web.photos import Pictures, shrink

@@ -26,7 +26,7 @@ from faultscape.verbs.serve.agenda import Given
 from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, PointItem, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import HELD_FOR
 from faultscape.verbs.serve.campaign import Campaign
-from faultscape.verbs.serve.decoded import DecodedImages
+from faultscape.verbs.serve.image_cache import DecodedImages
 from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.pictures import LONGEST, POINT_WAYS, WAYS, draw_map, photo, point_picture
 from faultscape.web.app import NotFoundError, json_answer, send_picture

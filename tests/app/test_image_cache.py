@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from faultscape.errors import ImageError
-from faultscape.verbs.serve.decoded import DecodedImages
+from faultscape.verbs.serve.image_cache import DecodedImages
 
 
 def test_those_who_ask_while_an_image_is_read_wait_for_it() -> None:
