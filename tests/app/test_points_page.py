@@ -490,7 +490,8 @@ def test_points_in_images_with_masks_measure_each_person_and_change_no_estimate(
     given = answer_all(campaign, "ann", lambda pixel: shows(pointed, pixel))
     planted = [pixel for pixel, _ in given if pixel[0] in masked]
     others = len(given) - len(planted)
-    assert planted == [pixel for pixel in pixels(campaign.root) if pixel[0] in masked][: len(planted)]
+    assert len(set(planted)) == len(planted)
+    assert all(len(predicted(pointed, pixel)) > 1 for pixel in planted)  # as most that are drawn
     assert abs(len(planted) - 0.25 * others) <= 1
     known = [PointAnswer(*pixel, "void", "ben") for pixel in planted]
     PointAnswers(campaign.root).add_all(known, "test")

@@ -20,6 +20,7 @@ from faultscape.nouns import Slots
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
+from faultscape.reading.points.pool import drawable
 from faultscape.reading.points.predictions import PixelLabels, PointPredictions
 from faultscape.reading.points.truths import Pixel
 from faultscape.reading.study import Study
@@ -125,6 +126,7 @@ class Asker:
         classifies = study.classifies
         self._task = self._task or _task_of(study, slots)
         labels = self._labels(study, slots)
+        known = self._planted(study, slots, len(labels))
         items = [item for item in self._items(study, slots, labels) if item.image in images]
         if not slots.asked and not begun:
             raise StudyError(
@@ -152,7 +154,7 @@ class Asker:
             for i in items
             if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()
         ]
-        planted = [_point(pixel, known) for pixel, known in labels.items() if known.shows]
+        planted = [_point(pixel, at) for pixel, at in known.items()]
         asked = Asked(
             study,
             self._task,
@@ -161,7 +163,7 @@ class Asker:
             MeasuredTags(images),
             {one.item.id: one for one in training},
             {one.id: one for one in planted},
-            labels,
+            labels | known,
             numbered=list(images),
             chosen=slots.images,
             stamp=stamp,
@@ -181,6 +183,16 @@ class Asker:
         points = [point for point in slots.points if point.image in study.image_rows]
         found = self._predictions.of(study, points, self._options.truth)
         return {pixel: found[pixel] for pixel in ((one.image, one.row, one.column) for one in points)}
+
+    def _planted(self, study: Study, slots: Slots, drawn: int) -> dict[Pixel, PixelLabels]:
+        """Return pixels of images with a mask, enough for the share of points that measures each person."""
+        share = self._options.campaign.of(points=True).repeats
+        if self._task != asked_items.POINTS or not share or self._options.truth not in study.label_folders:
+            return {}
+        images = [
+            one for one in drawable(study, slots.models, slots.definition) if one not in study.discarded
+        ]
+        return self._predictions.planted(study, images, self._options.truth, int(share * drawn) + 1)
 
     def _items(self, study: Study, slots: Slots, labels: Mapping[Pixel, PixelLabels]) -> Sequence[Item]:
         """Return what a selection asks, as far as it is of the campaign's task."""
