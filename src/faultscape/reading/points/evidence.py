@@ -10,7 +10,7 @@ a twentieth may lack one, as if missing at random.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.reading.points.pool import StoredPool, drawable, lacking_maps, read_point_pool
-from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
@@ -81,11 +81,12 @@ def read_point_evidence(
     models = tuple(dict.fromkeys(models))
     covered = set(everything if where is None else where).difference(study.discarded)
     counts = np.array([image in covered for image in everything], bool)
+    images = tuple(image for image in everything if image in covered)
+    _refuse_lost_maps(study, name, images, truth)
     scope = Scope(models, truth, define.get("border", 0), left)
     forget_others(study, scope)
     pool = read_point_pool(study, scope, everything, counts, points=points, engine=engine)
     _refuse_other_pool(study, name, pool)
-    images = tuple(image for image, yes in zip(everything, counts.tolist(), strict=True) if yes)
     known = point_truth(study, points, truth, pool.shown, without)
     inside = np.isin([point.image for point in points], images) & ~known.labelled
     done = known.done | ~inside
@@ -147,6 +148,21 @@ def _counted(done: np.ndarray) -> int:
     waiting = np.cumsum(~done)
     fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
     return max(fair, default=0)
+
+
+def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:
+    """Raise RankingError if images have no map of a truth now that had one when points were drawn: these were
+    drawn among the others, and say nothing about them.
+    """
+    had = set(study.selection(name).slots.definition.get("masked", ())).intersection(images)
+    lost = sorted(had - with_maps(study, sorted(had), truth))
+    if lost:
+        have = f"{counted(len(lost), 'image has', 'images have')} none in truth {truth!r} ({lost[0]})"
+        raise RankingError(
+            f"points of {name!r} were drawn among the images without a mask, and of those that had one then"
+            f" {have}: import it again, discard the image, or redraw the points with `faultscape select"
+            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
 
 
 def _refuse_other_pool(study: Study, name: str, pool: StoredPool) -> None:
