@@ -21,6 +21,7 @@ from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.choices import Voices, weights_note
 from faultscape.reading.points.evidence import (
     PointEvidence,
     added_by_image,
@@ -64,8 +65,9 @@ def standings_of_points(
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
+    voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images
-    found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
+    found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
     known = found.told
     if known < LEAST and found.unlabelled.pixels.sum():
         raise RankingError(
@@ -92,8 +94,11 @@ def standings_of_points(
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
-        definitions=_definitions(study, asked, truth, where),
-        notes=tuple(_notes(found, totals, scores)),
+        definitions=_definitions(study, asked, truth, where, found.weights),
+        notes=(
+            *_notes(found, totals, scores),
+            *([weights_note(found.weights)] if voices.weighted else ()),
+        ),
         provenance=_provenance(study, asked, truth, where, closed),
     )
     if closed is None:
@@ -125,8 +130,16 @@ def _of_images_to_come(
     )
 
 
-def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
+def _definitions(
+    study: Study,
+    asked: RankOptions,
+    truth: str,
+    where: Domain | None,
+    weights: Mapping[str, float] | None,
+) -> JsonObject:
     part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    if asked.votes.weight_annotators:
+        part = {**part, "annotator_weights": dict(weights or {})}
     drawn = study.selection(asked.selection).slots.definition
     return cast(
         "JsonObject",
