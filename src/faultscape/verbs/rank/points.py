@@ -28,7 +28,7 @@ from faultscape.reading.points.evidence import (
     totals_of,
 )
 from faultscape.reading.study import Study
-from faultscape.standings import ModelRanking, Standings
+from faultscape.standings import FEW_POINTS, ModelRanking, Standings
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
-LEAST = 30  # answered points without which nothing is said
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
 _OF_IMAGES = {
     "against": "compares selections of images",
@@ -67,10 +66,10 @@ def standings_of_points(
     covered = where and where.images
     found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
     known = found.told
-    if known < LEAST and found.unlabelled.pixels.sum():
+    if known < FEW_POINTS and found.unlabelled.pixels.sum():
         raise RankingError(
             f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
-            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
+            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
         )
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)

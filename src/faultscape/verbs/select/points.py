@@ -9,13 +9,17 @@ answers to earlier rounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
+from faultscape.ranking.planning.label_needs import apart_needed
+from faultscape.ranking.planning.point_needs import expected_covariance, many_points, point_curve
 from faultscape.ranking.points.answers import PointAnswers
+from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
@@ -34,17 +38,15 @@ from faultscape.selection.definitions import STREAM, stream
 from faultscape.selection.points.probabilities import PointGoal, point_probabilities
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
+from faultscape.verbs.select.options import ONLY_MAPS, check_points
 from faultscape.verbs.select.replacement import existing_selection, put_selection
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import SelectOptions
 
 NUMBER = 300
-MOST = 100_000
 WIDEST = 100  # pixels of a border
-ONLY_MAPS = (
-    "points are pixels of label maps, which a study of classifiers has not: use --goal order, for images"
-)
+_TOLD = (1.5, 5.0)  # differences of two models, of 100 points of mIoU
 
 
 def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectOptions) -> Slots:
@@ -61,7 +63,7 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
                 f"there is no selection {name!r} to draw more of; make it with --points {number}"
             )
         held = () if old is None else old.slots.points
-        define = _definition(name, given, None if old is None else old.slots.definition)
+        define = definition(name, given, None if old is None else old.slots.definition)
         if old is not None:
             models = tuple(model for model in old.slots.models if model in study.models)
             if old.slots.models != models or old.drawn_from != study.pool_key(old.slots):
@@ -99,17 +101,16 @@ def _number(given: Mapping[str, Any]) -> int:
     if "more" in given and "points" in given:
         raise OptionError("--points is the total number of points, --more how many to add; give one of them")
     number = given.get("more", given.get("points", NUMBER))
-    if not 1 <= number <= MOST:
-        raise OptionError(
-            f"--{'more' if 'more' in given else 'points'} must be 1 to {MOST:,} points; got {number}"
-        )
+    check_points(number, "more" if "more" in given else "points")
     border = given.get("border", 0)
     if not 0 <= border <= WIDEST:
         raise OptionError(f"--border must be 0 to {WIDEST} pixels; got {border}")
     return number
 
 
-def _definition(name: str, given: Mapping[str, Any], was: Definition | None) -> Definition:
+def definition(
+    name: str = POINTS, given: Mapping[str, Any] = MappingProxyType({}), was: Definition | None = None
+) -> Definition:
     """Return the definition of a selection of points; FixedSelectionError if it differs from that of the
     existing selection.
     """
@@ -148,7 +149,14 @@ def next_points(
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
-    chance = point_probabilities(_so_far(study, found, held, truth), goal_of(define))
+    if len(held) + number > size:
+        raise SelectionError(
+            f"{len(held) + number:,} points are more than the {size:,} pixels that can be drawn; draw fewer"
+        )
+    known = _so_far(study, found, held, truth)
+    chance = point_probabilities(known, goal_of(define))
+    if not held:
+        _tell_needs(known, chance)
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
     drawn = draw_pixels(study, models, define, images, pool, chance, numbers, **run)
     rows = study.corpus.by_id({image for image, _, _ in drawn})
@@ -167,6 +175,18 @@ def next_points(
             size,
         )
         for step, (image, pixel, one) in enumerate(drawn, 1)
+    )
+
+
+def _tell_needs(known: PointTotals, chance: np.ndarray) -> None:
+    """Say before anybody answers how many points close models need."""
+    if known.pool.models < 2:
+        return
+    curve = point_curve(expected_covariance(known, point_scores(known), chance))
+    close, far = (many_points(int(apart_needed(distance / 100, curve))) for distance in _TOLD)
+    print(
+        f"note: two models {_TOLD[0]:g} points of mIoU apart stay open until some {close} points are"
+        f" answered, {_TOLD[1]:g} points apart until {far}"
     )
 
 
