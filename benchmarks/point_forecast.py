@@ -65,14 +65,16 @@ def variances(repeats: Repeats, real: np.ndarray) -> np.ndarray:
     return np.mean(each, axis=0)
 
 
-def forecasts(repeats: Repeats, real: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (M,) forecast over really needed of the pairs that are open, and (M,) whether its range holds."""
+def forecasts(repeats: Repeats, real: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (M,) forecast over really needed of the pairs that are open, (M,) whether its range holds, and
+    (M,) the same ratio for a plain forecast: as if the difference so far were the true one.
+    """
     models = len(real)
     first, second = np.triu_indices(models, 1)
     place = {pair: k for k, pair in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
     limit = limit_of_all(models) + float(ndtri(POWER))
     needed = variances(repeats, real) * (limit / (real[first] - real[second])) ** 2
-    times, held = [], []
+    times, held, plain = [], [], []
     for one in repeats:
         found = one[str(budget)]
         score = np.array(found["score"])
@@ -87,7 +89,8 @@ def forecasts(repeats: Repeats, real: np.ndarray, budget: int) -> tuple[np.ndarr
             need = points_to_tell(Gap("", "", gap, [gap - half, gap + half], False), budget, models)
             times.append(need.points / needed[pair])
             held.append(need.low <= needed[pair] <= need.high)
-    return np.array(times), np.array(held)
+            plain.append(budget * (limit * half / limit_of_all(models) / gap) ** 2 / needed[pair])
+    return np.array(times), np.array(held), np.array(plain)
 
 
 def rows_of(name: str, group: str) -> list[tuple[str, ...]]:
@@ -102,15 +105,20 @@ def rows_of(name: str, group: str) -> list[tuple[str, ...]]:
     limit = limit_of_all(len(real)) + float(ndtri(POWER))
     needed = float(np.median(variances(lines, real))) * (limit / APART) ** 2
     about = (name, group, f"{len(lines)}")
-    out = [(*about, "0", "", f"{said:.0f}", f"{needed:.0f}", f"{said / needed:.2f}", "", "", "")]
+    out = [(*about, "0", "", f"{said:.0f}", f"{needed:.0f}", f"{said / needed:.2f}", *[""] * 5)]
     for budget in BUDGETS[:-1]:
-        times, held = forecasts(lines, real, budget)
+        times, held, plain = forecasts(lines, real, budget)
         if len(times):
-            off = np.abs(np.log(times))
-            shares = ((off < np.log(2)).mean(), (off < np.log(4)).mean(), held.mean())
+            shares = (*_within(times), held.mean(), *_within(plain))
             numbers = (f"{np.median(times):.2f}", *(f"{share:.2f}" for share in shares))
             out.append((*about, f"{budget}", f"{len(times)}", "", "", *numbers))
     return out
+
+
+def _within(times: np.ndarray) -> tuple[float, float]:
+    """Return the share of ratios within a factor of two, and of four."""
+    off = np.abs(np.log(times))
+    return float((off < np.log(2)).mean()), float((off < np.log(4)).mean())
 
 
 def main() -> None:
