@@ -11,7 +11,7 @@ Source: the arithmetic of the normal distribution; measured in docs/benchmarks/p
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -20,6 +20,7 @@ from faultscape.ranking.planning.label_needs import POWER, WORLDS, limit_of_all
 from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.intervals import Spread
+from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.standings import Gap
 
@@ -28,7 +29,10 @@ LOOKED_AT = 20_000  # draws that stand for all, in the variance that a belief ex
 # single draws vary more than it expects, for many models and what two add; measured, docs/benchmarks/plan.md
 SURER = 1.5
 OF_TWO = 3.5
-RANGE = (0.1, 0.9)  # such ranges held the number really needed in 89 to 100 % of cases on CamVid, elsewhere in 55 to 100
+RANGE = (
+    0.1,
+    0.9,
+)  # such ranges held the number really needed in 89 to 100 % of cases on CamVid, elsewhere in 55 to 100
 MOST_POINTS = 20_000  # more than anyone answers
 _ENDLESS = 10**12  # pixels
 STEP = 50  # numbers of more points are rounded up to it
@@ -94,10 +98,11 @@ def expected_covariance(
     """Return (J, J) the covariance of what one draw with these probabilities (X,) adds to the scores, as an
     untaught belief expects it: over the true classes at a sample of such draws.
     """
-    weights = totals.pool.pixels * probability
+    pool = cast("PointPool", totals.pool)
+    weights = pool.pixels * probability
     rng = np.random.default_rng(seed)
     drawn = rng.choice(len(weights), LOOKED_AT, p=weights / weights.sum())
-    said = totals.pool.said[:, drawn]
+    said = pool.said[:, drawn]
     chance = totals.belief.probabilities(said)
     adds = np.array([table[own, : chance.shape[1]] for table, own in zip(found.slopes, said, strict=True)])
     adds -= (chance * adds).sum(2, keepdims=True)
