@@ -114,6 +114,19 @@ def test_before_anybody_clicks_a_plan_says_how_many_points_close_models_need(stu
     assert written["questions"].keys() == points["questions"].keys() == found.questions.keys()
 
 
+def test_a_sample_of_a_large_pool_is_enough(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, some = (plan_of(study, monkeypatch, looked) for looked in (2000, 4))
+    assert all(1 / 2 < one / other < 2 for one, other in zip(some, whole, strict=True))
+    assert some != whole
+
+
+def plan_of(study: str, monkeypatch: pytest.MonkeyPatch, looked: int) -> list[int]:
+    """The points for models that are so far apart, by a plan that looks at so many images."""
+    monkeypatch.setattr("faultscape.verbs.plan.points.LOOKED_AT", looked)
+    found = fs.plan(study, engine="local").points
+    return [row["points"] for row in found["apart"]]
+
+
 def test_costs_of_points_and_maps_decide_what_a_plan_recommends(study: str) -> None:
     slow = fs.plan(study, cost={"point": 600, "mask": 60}, engine="local")
     assert slow.recommended["selector"] == "information"
