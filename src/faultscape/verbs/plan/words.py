@@ -154,6 +154,8 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
     ]
     by = points["maps_by"]
     for name, words in ASKED.items():
+        if name.startswith("order") and len(found.models) == 2:
+            continue  # it is that of the best
         own = _of_points(found, points["questions"][name])
         rows.append((words.format(within=found.provenance["within"]), *own, *_of_maps(found, name, by)))
     answered = points["answered"]
@@ -179,7 +181,7 @@ def _of_points(found: LabelPlan, row: Needed) -> tuple[str, str]:
     high = int(row["high"] or 0)
     hours = [min(number, MOST_POINTS) * found.costs["point"] / 3600 for number in (low, high)]
     ends = dict.fromkeys([many_points(low), many_points(high)])
-    return " to ".join(ends), hours_range(hours[0], hours[1])
+    return " to ".join(ends), hours_range(hours[0], hours[1], at_least=high > MOST_POINTS)
 
 
 def _of_maps(found: LabelPlan, question: str, by: str) -> tuple[str, str]:
