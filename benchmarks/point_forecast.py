@@ -22,10 +22,8 @@ from scipy.special import ndtri, stdtrit
 
 from faultscape.ranking.drawn.gaps import level_of_all
 from faultscape.ranking.planning.label_needs import POWER, apart_needed, limit_of_all
-from faultscape.ranking.planning.point_needs import expected_covariance, point_curve, points_to_tell
-from faultscape.ranking.points.answers import PointAnswers
-from faultscape.ranking.points.estimates import point_scores
-from faultscape.ranking.points.totals import point_totals
+from faultscape.ranking.planning.point_needs import point_curve, points_to_tell
+from faultscape.selection.points.foreseen import foreseen_covariance
 from faultscape.standings import Gap
 
 APART = 0.015
@@ -48,11 +46,7 @@ Repeats = list[dict[str, dict[str, Any]]]
 
 def foreseen(world: World) -> float:
     """Return the number of points for two models 1.5 points apart, before any answer."""
-    none = PointAnswers(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, world.pixels.classes + 1)))
-    totals = point_totals(world.pool, none, void=False)
-    return apart_needed(
-        APART, point_curve(expected_covariance(totals, point_scores(totals), world.probability))
-    )
+    return apart_needed(APART, point_curve(foreseen_covariance(world.pool, void=False)))
 
 
 def variances(repeats: Repeats, real: np.ndarray) -> np.ndarray:

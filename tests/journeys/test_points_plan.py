@@ -122,7 +122,7 @@ def test_a_sample_of_a_large_pool_is_enough(study: str, monkeypatch: pytest.Monk
 
 def plan_of(study: str, monkeypatch: pytest.MonkeyPatch, looked: int) -> list[int]:
     """The points for models that are so far apart, by a plan that looks at so many images."""
-    monkeypatch.setattr("faultscape.verbs.plan.points.LOOKED_AT", looked)
+    monkeypatch.setattr("faultscape.reading.points.needs.LOOKED_AT", looked)
     found = fs.plan(study, engine="local").points
     return [row["points"] for row in found["apart"]]
 

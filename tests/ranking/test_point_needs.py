@@ -9,7 +9,6 @@ from faultscape.ranking.planning.label_needs import apart_needed, limit_of_all, 
 from faultscape.ranking.planning.point_needs import (
     MOST_POINTS,
     PointNeed,
-    expected_covariance,
     many_points,
     measured_covariance,
     point_curve,
@@ -22,6 +21,7 @@ from faultscape.ranking.points.intervals import better_p_values, pool_spread
 from faultscape.ranking.points.scores import Totals, score
 from faultscape.ranking.points.totals import point_totals
 from faultscape.ranking.simultaneous_ranks import better
+from faultscape.selection.points.foreseen import foreseen_covariance
 from faultscape.selection.points.probabilities import point_probabilities
 from faultscape.standings import Gap
 from made_points import CLASSES, World, world
@@ -104,10 +104,7 @@ def asked(made: World, number: int, seed: int) -> tuple[np.ndarray, ...]:
 
 
 def test_before_any_answer_the_variance_is_foreseen_within_a_factor_of_three() -> None:
-    none = PointAnswers(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
-    totals = point_totals(POOL, none, void=False)
-    foreseen = expected_covariance(totals, point_scores(totals), point_probabilities(totals))
-    said = point_curve(foreseen).pairs[0]
+    said = point_curve(foreseen_covariance(POOL, void=False)).pairs[0]
     first, second = np.triu_indices(3, 1)
     errors = np.array([asked(MADE, 600, seed)[1][first, second] for seed in range(6)])
     real = 600 * (errors**2).mean(0)

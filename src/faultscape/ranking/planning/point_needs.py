@@ -11,20 +11,18 @@ Source: the arithmetic of the normal distribution; measured in docs/benchmarks/p
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from faultscape.ranking.planning.label_needs import POWER, WORLDS, limit_of_all
 from faultscape.ranking.planning.label_variances import Curve
+from faultscape.ranking.points.belief import Belief
 from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.intervals import Spread
-from faultscape.ranking.points.pool import PointPool
-from faultscape.ranking.points.totals import PointTotals
 from faultscape.standings import Gap
 
-LOOKED_AT = 20_000  # draws that stand for all, in the variance that a belief expects
 # an untaught belief trusts what models agree on too much, most of all where they are two: by how many times
 # single draws vary more than it expects, for many models and what two add; measured, docs/benchmarks/plan.md
 SURER = 1.5
@@ -93,23 +91,19 @@ def _size(difference: float, error: float, share: float) -> float:
 
 
 def expected_covariance(
-    totals: PointTotals, found: PointScores, probability: np.ndarray, seed: int = 0
+    belief: Belief, slopes: np.ndarray, said: np.ndarray, probability: np.ndarray
 ) -> np.ndarray:
-    """Return (J, J) the covariance of what one draw with these probabilities (X,) adds to the scores, as an
-    untaught belief expects it: over the true classes at a sample of such draws.
+    """Return (J, J) the covariance of what one draw adds to scores with these ``slopes`` (J, C + 1, C + 1),
+    as an untaught belief expects it: over the true classes at a sample of draws, where the models say ``said``
+    (J, N), and a pixel is drawn with ``probability`` (N,).
     """
-    pool = cast("PointPool", totals.pool)
-    weights = pool.pixels * probability
-    rng = np.random.default_rng(seed)
-    drawn = rng.choice(len(weights), LOOKED_AT, p=weights / weights.sum())
-    said = pool.said[:, drawn]
-    chance = totals.belief.probabilities(said)
-    adds = np.array([table[own, : chance.shape[1]] for table, own in zip(found.slopes, said, strict=True)])
+    chance = belief.probabilities(said)
+    adds = np.array([table[own, : chance.shape[1]] for table, own in zip(slopes, said, strict=True)])
     adds -= (chance * adds).sum(2, keepdims=True)
-    adds *= np.sqrt(chance) / probability[drawn, None]
+    adds *= np.sqrt(chance) / probability[:, None]
     flat = adds.reshape(len(adds), -1)
     surer = SURER + OF_TWO / max(len(adds) - 1, 1) ** 2
-    return surer * flat @ flat.T / LOOKED_AT
+    return surer * flat @ flat.T / len(probability)
 
 
 def measured_covariance(found: PointScores, spread: Spread) -> np.ndarray:

@@ -66,7 +66,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         found = forecast(looked, used, study.settings.task, options.seed)
         pointed = None
         if not study.classifies:
-            pointed = look_at_points(study, models, truth, goal, engine=engine, workers=workers)
+            pointed = look_at_points(study, models, truth, goal, engine=engine)
         questions, near = label_numbers(models, looked, found, within / 100)
         pairs = pair_numbers(models, looked, found, drawn.selector)
         points = None

@@ -18,7 +18,6 @@ from faultscape.errors import RankingError, counted
 from faultscape.ranking.planning.label_needs import apart_needed
 from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.planning.point_needs import (
-    expected_covariance,
     many_points,
     measured_covariance,
     point_curve,
@@ -27,10 +26,13 @@ from faultscape.ranking.planning.point_needs import (
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
 from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
-from faultscape.reading.points.pool import drawable, read_point_pool
+from faultscape.reading.points.needs import sampled_covariance
+from faultscape.reading.points.pool import drawable
+from faultscape.reading.points.truths import with_maps
+from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
-from faultscape.selection.points.probabilities import PointGoal, point_probabilities
+from faultscape.selection.points.probabilities import PointGoal
 from faultscape.standings import FEW_POINTS
 from faultscape.verbs.plan.advice import WIDE, Drawn
 from faultscape.verbs.plan.forecast import Forecast, needed, needed_row
@@ -43,7 +45,6 @@ from faultscape.verbs.rank.open_selections import open_points
 from faultscape.verbs.select.points import NUMBER, definition
 
 APART = (1.0, 1.5, 2.0, 3.0, 5.0)  # differences of two models, of 100 points of mIoU
-LOOKED_AT = 2000  # images, of a pool without points
 SAID = 1.5  # the one that a recommendation is about
 
 
@@ -76,32 +77,33 @@ class LookedPoints:
 
 
 def look_at_points(
-    study: Study, models: tuple[str, ...], truth: str, goal: PointGoal, *, engine: str, workers: int | None
+    study: Study, models: tuple[str, ...], truth: str, goal: PointGoal, *, engine: str
 ) -> LookedPoints | None:
     """Return how much points vary; None where no pixel is left to ask about."""
     name = _most_answered(study, models, truth)
-    found = _evidence(study, name, models, truth, engine, workers)
-    if found is None or found.models != models or not found.unlabelled.pixels.sum():
+    found = _evidence(study, name, truth, engine) if name else None
+    if found is not None and (found.models != models or not found.pool.size):
         return None
-    totals = totals_of(found, study.classes)
-    scores = point_scores(totals)
-    known = totals.draws >= FEW_POINTS and not np.isnan(scores.score).any()
-    if known:
-        spread = pool_spread(totals, scores)
-        covariance = measured_covariance(scores, spread)
-        own = np.diagonal(covariance)
-    else:
-        covariance = expected_covariance(totals, scores, point_probabilities(totals, goal))
-        own = np.diagonal(expected_covariance(totals, scores, point_probabilities(totals, "values")))
-    return LookedPoints(
-        name,
-        len(study.selections[name].slots.points) if name else 0,
-        found.told,
-        found.waiting,
-        covariance,
-        own,
-        scores.score if known else None,
-    )
+    drawn = len(study.selections[name].slots.points) if found is not None else 0
+    answered = 0 if found is None else found.told
+    waiting = 0 if found is None else found.waiting
+    if found is not None and answered >= FEW_POINTS:
+        totals = totals_of(found, study.classes)
+        scores = point_scores(totals)
+        if not np.isnan(scores.score).any():
+            covariance = measured_covariance(scores, pool_spread(totals, scores))
+            return LookedPoints(
+                name, drawn, answered, waiting, covariance, np.diagonal(covariance), scores.score
+            )
+    define = definition() if found is None else study.selections[name].slots.definition
+    without = with_maps(study, (images := drawable(study, models, define)), truth) | {*study.discarded}
+    images = [image for image in images if image not in without]
+    if not images:
+        return None
+    scope = Scope(models, "", define.get("border", 0), models)
+    covariance = sampled_covariance(study, scope, images, goal)
+    own = np.diagonal(sampled_covariance(study, scope, images, "values"))
+    return LookedPoints("" if found is None else name, drawn, answered, waiting, covariance, own, None)
 
 
 def _most_answered(study: Study, models: tuple[str, ...], truth: str) -> str:
@@ -116,40 +118,12 @@ def _most_answered(study: Study, models: tuple[str, ...], truth: str) -> str:
     return max(names, key=lambda name: study.label_count(name, truth).labelled, default="")
 
 
-def _evidence(
-    study: Study, name: str, models: tuple[str, ...], truth: str, engine: str, workers: int | None
-) -> PointEvidence | None:
-    """Return what is known of the points of a selection, or without one, of no point."""
-    if name:
-        try:
-            return read_point_evidence(study, name, truth, engine=engine)
-        except RankingError:  # its images changed: `rank` says how
-            return None
-    define = definition()
-    images = [image for image in drawable(study, models, define) if image not in study.discarded]
-    if not images:
+def _evidence(study: Study, name: str, truth: str, engine: str) -> PointEvidence | None:
+    """Return what is known of the points of a selection; None if its images changed, as `rank` says."""
+    try:
+        return read_point_evidence(study, name, truth, engine=engine)
+    except RankingError:
         return None
-    images = images[:: -(-len(images) // LOOKED_AT)]  # a sample: shares of tuples are all that counts
-    known = truth if truth in study.truths else ""
-    found = read_point_pool(study, models, define, images, truth=known, engine=engine, workers=workers)
-    none = np.zeros(0, bool)
-    shares = np.zeros((0, len(study.classes) + 1))
-    return PointEvidence(
-        models,
-        tuple(images),
-        found.unlabelled,
-        found.labelled,
-        found.said,
-        shares,
-        np.zeros(0),
-        none,
-        (),
-        told=0,
-        late=(),
-        waiting=0,
-        after=0,
-        untold=0,
-    )
 
 
 def point_numbers(

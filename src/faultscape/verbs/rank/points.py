@@ -14,13 +14,14 @@ from faultscape import __version__
 from faultscape.errors import OptionError, RankingError, counted
 from faultscape.metrics.intervals.units import LEAST as LEAST_GROUPS
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import JsonObject
+from faultscape.nouns import Definition, JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.choices import Voices, weights_note
 from faultscape.reading.points.evidence import (
     PointEvidence,
     added_by_image,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
+LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
     "against": "compares selections of images",
     "ranking": "adds a ranking of scores of images",
@@ -63,10 +65,11 @@ def standings_of_points(
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
+    voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images
-    found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
+    found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
     known = found.told
-    if known < FEW_POINTS and found.unlabelled.pixels.sum():
+    if known < FEW_POINTS and found.pool.size:
         raise RankingError(
             f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
             f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
@@ -76,7 +79,7 @@ def standings_of_points(
     spread = intervals.pool_spread(totals, scores)
     labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
     of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
-    later = _of_images_to_come(study, truth, asked, found, totals, scores)
+    later = _of_images_to_come(study, asked, found, totals, scores)
     future = asked.population == FUTURE
     if future and later is None:
         raise RankingError(
@@ -91,8 +94,11 @@ def standings_of_points(
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
-        definitions=_definitions(study, asked, truth, where),
-        notes=tuple(_notes(found, totals, scores)),
+        definitions=_definitions(study, asked, truth, where, found.weights),
+        notes=(
+            *_notes(found, totals, scores, spread, study.selection(name).slots.definition),
+            *([weights_note(found.weights)] if voices.weighted else ()),
+        ),
         provenance=_provenance(study, asked, truth, where, closed),
     )
     if closed is None:
@@ -105,7 +111,6 @@ def standings_of_points(
 
 def _of_images_to_come(
     study: Study,
-    truth: str,
     asked: RankOptions,
     found: PointEvidence,
     totals: PointTotals,
@@ -118,14 +123,22 @@ def _of_images_to_come(
     of = [groups.get(image, "") for image in found.images]
     if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
         return None
-    sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
+    sums = added_by_image(found, totals, scores.slopes)
     return point_ranking(
         found.models, scores, intervals.spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
     )
 
 
-def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
+def _definitions(
+    study: Study,
+    asked: RankOptions,
+    truth: str,
+    where: Domain | None,
+    weights: Mapping[str, float] | None,
+) -> JsonObject:
     part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    if asked.votes.weight_annotators:
+        part = {**part, "annotator_weights": dict(weights or {})}
     drawn = study.selection(asked.selection).slots.definition
     return cast(
         "JsonObject",
@@ -164,13 +177,25 @@ def _provenance(
     )
 
 
-def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
+def _notes(
+    found: PointEvidence,
+    totals: PointTotals,
+    scores: PointScores,
+    spread: intervals.Spread,
+    drawn: Definition,
+) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
-    if found.told < ROUGH and found.unlabelled.pixels.sum():
+    if found.told < ROUGH and found.pool.size:
         notes.append(
             f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
+        )
+    own, gap = intervals.how_well_known(spread)
+    if own > LOOSE * gap and drawn.get("goal") != "values":
+        notes.append(
+            f"these points were drawn to tell models apart: a difference is known to ±{100 * gap:.1f} points,"
+            f" a single score only to ±{100 * own:.1f}; --goal values draws for the scores"
         )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))
@@ -183,8 +208,8 @@ def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> li
     if found.waiting:
         after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""
         notes.append(f"{counted(found.waiting, 'point')} without an answer{after}")
-    if number := int(found.labelled.pixels.sum()):
-        share = number / (number + int(found.unlabelled.pixels.sum()))
+    if number := found.pool.known_size:
+        share = number / (number + found.pool.size)
         notes.append(f"masks answer {100 * share:.0f} % of all pixels; points speak about the rest")
     if found.late:
         lack = f"{', '.join(found.late)} {'lacks' if len(found.late) == 1 else 'lack'}"
