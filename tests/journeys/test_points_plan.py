@@ -199,7 +199,7 @@ def test_where_no_number_of_points_would_tell_it_says_so(
     told = repr(fs.status(study))
     assert "model-0 or model-1 (more than 20,000 points would be needed)" in told
     assert told.endswith(
-        "next: nothing\n      more than 200 points would be needed: the best models are nearly equal"
+        "next: nothing\n      more than 20,000 points would be needed: the best models are nearly equal"
     )
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from faultscape.ranking.planning.label_needs import apart_needed, limit_of_all, needed
 from faultscape.ranking.planning.point_needs import (
-    MOST_POINTS,
     PointNeed,
     many_points,
     measured_covariance,
@@ -23,7 +22,7 @@ from faultscape.ranking.points.totals import point_totals
 from faultscape.ranking.simultaneous_ranks import better
 from faultscape.selection.points.foreseen import foreseen_covariance
 from faultscape.selection.points.probabilities import point_probabilities
-from faultscape.standings import Gap
+from faultscape.standings import MOST_POINTS, Gap
 from made_points import CLASSES, World, world
 
 

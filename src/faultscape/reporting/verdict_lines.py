@@ -18,13 +18,14 @@ from collections.abc import Mapping, Sequence
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
-from faultscape.ranking.planning.point_needs import MOST_POINTS, points_to_tell
+from faultscape.ranking.planning.point_needs import points_to_tell
 from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reporting.competition.standing_tables import any_of, descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
     FEW,
+    MOST_POINTS,
     Failing,
     Gap,
     ModelRanking,

@@ -21,7 +21,7 @@ from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.points.belief import Belief
 from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.intervals import Spread
-from faultscape.standings import Gap
+from faultscape.standings import MOST_POINTS, Gap
 
 # an untaught belief trusts what models agree on too much, most of all where they are two: by how many times
 # single draws vary more than it expects, for many models and what two add; measured, docs/benchmarks/plan.md
@@ -31,7 +31,6 @@ RANGE = (
     0.1,
     0.9,
 )  # such ranges held the number really needed in 89 to 100 % of cases on CamVid, elsewhere in 55 to 100
-MOST_POINTS = 20_000  # more than anyone answers
 _ENDLESS = 10**12  # pixels
 STEP = 50  # numbers of more points are rounded up to it
 
@@ -94,8 +93,8 @@ def expected_covariance(
     belief: Belief, slopes: np.ndarray, said: np.ndarray, probability: np.ndarray
 ) -> np.ndarray:
     """Return (J, J) the covariance of what one draw adds to scores with these ``slopes`` (J, C + 1, C + 1),
-    as an untaught belief expects it: over the true classes at a sample of draws, where the models say ``said``
-    (J, N), and a pixel is drawn with ``probability`` (N,).
+    as an untaught belief expects it: over the true classes at a sample of draws, where the models say
+    ``said`` (J, N), and a pixel is drawn with ``probability`` (N,).
     """
     chance = belief.probabilities(said)
     adds = np.array([table[own, : chance.shape[1]] for table, own in zip(slopes, said, strict=True)])

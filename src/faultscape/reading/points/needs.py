@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from faultscape.ranking.points.pool import PointPool
-from faultscape.reading.points.tuples import Scope, counted_blocks
+from faultscape.reading.points.tuples import Block, Scope, counted_blocks
 from faultscape.reading.study import Study
 from faultscape.selection.points.foreseen import foreseen_covariance
 from faultscape.selection.points.probabilities import PointGoal
@@ -33,12 +33,9 @@ def sampled_pool(study: Study, scope: Scope, images: Sequence[str]) -> PointPool
     """Return the pixels of a sample of images."""
     some = images[:: -(-len(images) // LOOKED_AT)]
     shard_of = study.corpus.shards_of(some)
-    blocks = [
-        block
-        for shard in sorted(set(shard_of.values()))
-        for block in counted_blocks(
-            study, scope, shard, [image for image in some if shard_of[image] == shard]
-        )
-    ]
+    blocks: list[Block] = []
+    for shard in sorted(set(shard_of.values())):
+        mine = [image for image in some if shard_of[image] == shard]
+        blocks += counted_blocks(study, scope, shard, mine)
     labels = np.concatenate([block.labels[:-1] for block in blocks], axis=1)
     return PointPool(labels, np.concatenate([block.pixels for block in blocks]), len(study.classes))

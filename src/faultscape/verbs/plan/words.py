@@ -10,8 +10,9 @@ import shlex
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
-from faultscape.ranking.planning.point_needs import MOST_POINTS, many_points
+from faultscape.ranking.planning.point_needs import many_points
 from faultscape.selection.catalogue import POINTS, find_selector
+from faultscape.standings import MOST_POINTS
 from faultscape.terminal_lines import number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
 from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed, PointNumbers, Recommended

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from faultscape.errors import StudyChangedError, counted
 from faultscape.reading.study import LABELS, Study, opened
 from faultscape.reporting.verdict import Verdict
+from faultscape.standings import MOST_POINTS
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
@@ -105,9 +106,6 @@ def _equal_by_points(study: Study, said: Verdict) -> str:
     """Return why no more points are asked for although the answers do not decide; '' otherwise."""
     if said.decided or not (said.selection and study.selections[said.selection].slots.points):
         return ""
-    # rankings load scipy
-    from faultscape.ranking.planning.point_needs import MOST_POINTS
-
     held = STANDINGS.table(study, said.selection)
     need = None if held is None else points_needed(held)
     if need is None or not need.hopeless:
