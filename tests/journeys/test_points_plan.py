@@ -240,7 +240,8 @@ def test_from_nothing_to_the_verdict_in_two_lines(
     assert f"next: faultscape label serve {study} --selection points" in told
     answer(study, corpus)
     told = typed(f"faultscape run {study}", capsys)
-    assert "Use model-0.\n" in told
+    assert "Standings of 3 models from 90 answered points" in told
+    assert "\nmodel-0 is ahead of model-1 by " in told
     assert " points of pooled mIoU [" in told
 
 

@@ -42,7 +42,7 @@ from faultscape.verbs.plan.result import Apart, PointNumbers, Recommended
 from faultscape.verbs.plan.times import duration
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import open_points
-from faultscape.verbs.select.points import NUMBER, definition
+from faultscape.verbs.select.points import NUMBER, usual_definition
 
 APART = (1.0, 1.5, 2.0, 3.0, 5.0)  # differences of two models, of 100 points of mIoU
 SAID = 1.5  # the one that a recommendation is about
@@ -95,7 +95,7 @@ def look_at_points(
             return LookedPoints(
                 name, drawn, answered, waiting, covariance, np.diagonal(covariance), scores.score
             )
-    define = definition() if found is None else study.selections[name].slots.definition
+    define = usual_definition() if found is None else study.selections[name].slots.definition
     without = with_maps(study, (images := drawable(study, models, define)), truth) | {*study.discarded}
     images = [image for image in images if image not in without]
     if not images:

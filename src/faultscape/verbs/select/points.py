@@ -10,7 +10,6 @@ that have none by then; what had one is recorded.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -58,7 +57,7 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
                 f"there is no selection {name!r} to draw more of; make it with --points {number}"
             )
         held = () if old is None else old.slots.points
-        define = definition(name, given, None if old is None else old.slots.definition)
+        define = _definition(name, given, None if old is None else old.slots.definition)
         if old is not None:
             models = tuple(model for model in old.slots.models if model in study.models)
             if old.slots.models != models or old.drawn_from != study.pool_key(old.slots):
@@ -103,9 +102,12 @@ def _number(given: Mapping[str, Any]) -> int:
     return number
 
 
-def definition(
-    name: str = POINTS, given: Mapping[str, Any] = MappingProxyType({}), was: Definition | None = None
-) -> Definition:
+def usual_definition() -> Definition:
+    """Return the definition of a selection of points for which no option is given."""
+    return _definition(POINTS, {}, None)
+
+
+def _definition(name: str, given: Mapping[str, Any], was: Definition | None) -> Definition:
     """Return the definition of a selection of points; FixedSelectionError if it differs from that of the
     existing selection.
     """
