@@ -96,22 +96,23 @@ def question_of(choice: Choice) -> Question:
     return Question(choice.image, (first, second), choice.annotator, choice.repeat)
 
 
+def _said(choice: Choice) -> str | None:
+    """Return a choice independent of the order of its two models, with the digests of its maps; None if it
+    was withdrawn.
+    """
+    if not choice.chosen:
+        return None
+    one = choice if choice.first <= choice.second else choice.turned
+    return f"{one.chosen}\n{one.first_shown}\n{one.second_shown}"
+
+
 class Choices(QuestionTable[Choice]):
     """The two-alternative choices of one study."""
 
     table = CHOICES
     says = "chosen"
     question = staticmethod(question_of)
-
-    @staticmethod
-    def meaning(row: Choice) -> str | None:
-        """Return a choice independent of the order of its two models, with the digests of its maps; None if
-        it was withdrawn.
-        """
-        if not row.chosen:
-            return None
-        one = row if row.first <= row.second else row.turned
-        return f"{one.chosen}\n{one.first_shown}\n{one.second_shown}"
+    meaning = staticmethod(_said)
 
     def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Choice]:
         rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **self._where(truth, image))
