@@ -338,7 +338,8 @@ def test_lines_that_cannot_be_used_are_told_and_the_others_count(study: str, tmp
     told = [row["reason"] for row in lines(Path(study) / "failures.csv") if row["stage"] == "label"]
     expected = {
         4: "Did you mean 'car'",
-        5: f"row {third.row}, column {third.column} has different answers in lines 5 and 6",
+        5: f"row {third.row}, column {third.column} has different answers: 'car' here, 'sky' in said.csv,"
+        " line 6",
         8: "row 99, column 3 lies outside of",
         9: "'nowhere' is not an image of the study",
         10: "expected a row and a column, from 0; got '1.5' and '3'",
@@ -410,7 +411,7 @@ def test_a_few_answers_are_too_few(study: str, tmp_path: Path) -> None:
     fs.label.import_(study, str(table))
     with refused(RankingError, "9 answered points in truth 'labels', and at least 30 are needed"):
         fs.rank(study, selection="points")
-    with refused(LabellingError, "9 lines are filled in and never overwritten"):
+    with refused(LabellingError, "9 points are answered and never overwritten"):
         fs.label.export(study, str(tmp_path / "out"), selection="points")
 
 
@@ -425,7 +426,7 @@ def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: 
     (photos / f"{drawn[0].image}.png").unlink()
     found = fs.label.export(moved, str(tmp_path / "out"), selection="points")
     gone = len({(p.image, p.row, p.column) for p in drawn if p.image == drawn[0].image})
-    assert (found.points - found.crops) == gone
+    assert (found.points - found.seen) == gone
     assert "whose file is missing or has changed, and without a crop" in repr(found)
 
 

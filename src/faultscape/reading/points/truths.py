@@ -2,7 +2,8 @@
 
 Conventions: P points, C classes; place C is void. A map of a truth answers every point in its image, whatever
 people saw there. Of several people's answers to a point the most frequent counts; a border between two
-classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote.
+classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote. An answer with a class that left the
+list is none: that it says nothing depends on what the pixel shows.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.nouns import Point
-from faultscape.study.answers.points import CANNOT_TELL, PointAnswer, classes_seen
+from faultscape.nouns import CANNOT_TELL, Point
+from faultscape.study.answers.points import PointAnswer, classes_seen
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
@@ -106,10 +107,11 @@ def point_truth(
     labelled = np.array([point.image in mapped for point in points], bool)
     said = answers_of(study, truth, without)
     for k, point in enumerate(points):
-        answers = said.get((point.image, point.row, point.column), [])
+        answers = [one.answer for one in said.get((point.image, point.row, point.column), [])]
+        answers = [answer for answer in answers if classes_seen(answer, place) is not None]
         asked[k] = bool(answers)
         if not labelled[k]:
-            shares[k] = _shares([one.answer for one in answers], place)
+            shares[k] = _shares(answers, place)
             untold[k] = asked[k] and not shares[k].any()
     if shown is not None:
         there = np.flatnonzero(labelled)
@@ -128,10 +130,10 @@ def _shares(answers: Sequence[str], place: dict[str, int]) -> np.ndarray:
     """
     votes = np.zeros(len(place) + 1)
     for answer in answers:
-        seen = classes_seen(answer, place)
-        if not seen and (seen is None or answer == CANNOT_TELL):
-            continue  # a class that left the list says nothing any more
-        for name in seen or ():
+        seen = classes_seen(answer, place) or ()
+        if not seen and answer == CANNOT_TELL:
+            continue
+        for name in seen:
             votes[place[name]] += 1 / len(seen)
         votes[-1] += not seen
     best = votes == votes.max()
