@@ -198,6 +198,38 @@ def test_a_mask_answers_every_point_in_it_and_is_known_in_full(
     assert exact.best_set == ["model-0"]
 
 
+def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_their_masks(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    def masks_of(images: list[str], name: str) -> str:
+        for image in images:
+            (tmp_path / name / image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(corpus.truth / f"{image}.png", tmp_path / name / f"{image}.png")
+        return str(tmp_path / name)
+
+    first = set(corpus.ids[:4])
+    fs.label.import_(study, masks_of(corpus.ids[:4], "some"))
+    answer_all(study, corpus, tmp_path / "first")
+    fs.select(study, more=200, as_="points")
+    later = points_of(study)[POINTS:]
+    assert {p.image for p in later} == set(corpus.ids) - first
+    # their probabilities are those among these images: the draws estimate how many pixels these have
+    assert np.mean([1 / p.probability for p in later]) == pytest.approx(corpus.truths[4:].size, rel=0.3)
+    answer_all(study, corpus, tmp_path / "later")
+    before = fs.rank(study, selection="points").rankings["points"].scores
+    # a mask that arrives later takes the place of the answers in its image
+    fs.label.import_(study, masks_of(corpus.ids[4:7], "more"))
+    after = fs.rank(study, selection="points").rankings["points"].scores
+    for model in ("model-0", "model-1", "model-2"):
+        assert before[model] == pytest.approx(pooled(corpus, model), abs=0.04)
+        assert after[model] == pytest.approx(pooled(corpus, model), abs=0.03)
+    fs.label.import_(study, masks_of(corpus.ids[1:2], "other"), truth="other")
+    with refused(
+        RankingError, "of those that had one then 3 images have none in truth 'other' .*: import it again"
+    ):
+        fs.rank(study, selection="points", truth="other")
+
+
 def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -111,6 +111,22 @@ def test_images_with_a_mask_are_known_in_full_and_points_that_lay_in_them_speak_
     ).all()
 
 
+def test_rounds_among_images_without_a_mask_are_unbiased_when_masks_arrive_before_and_after():
+    early, late = np.arange(IMAGES) < 3, np.arange(IMAGES) < 6
+    pool, place = MADE.pool(late)
+    first = unequal(MADE)
+    second = np.where(early[MADE.image], 0, unequal(MADE, seed=2))  # three images had a mask by then
+    second /= second.sum()
+
+    def one(rng: np.random.Generator) -> np.ndarray:
+        pixel = np.append(draw(MADE, first, DRAWS // 2, rng), draw(MADE, second, DRAWS // 2, rng))
+        chance = np.repeat([first, second], DRAWS // 2, axis=0)[np.arange(DRAWS), pixel]
+        shares = np.eye(CLASSES + 1)[MADE.truth[pixel]]
+        return point_totals(pool, PointAnswers(place[pixel], chance, shares), folds=2).corrected
+
+    assert_unbiased(repeated(one), MADE.confusion)
+
+
 def test_points_that_share_an_image_are_one_draw():
     pool, place = MADE.pool()
     even = np.full(len(MADE.truth), 1 / len(MADE.truth))
@@ -371,14 +387,20 @@ def test_compiled_sums_equal_the_plain_ones(monkeypatch: pytest.MonkeyPatch):
     table = rng.normal(size=(3, CLASSES + 1, CLASSES + 1))
     belief = beliefs.Belief(table, rng.normal(size=CLASSES + 1))
     slopes = rng.normal(size=table.shape)
-    contrasts = rng.normal(size=(2, 3))
+    weights = np.array([1.5, 0.0, 0.5])
+    area = np.array([50.0, 7.0, 20.0])
+    said = np.where(rng.random(pool.said.shape) < 0.1, CLASSES, pool.said).astype(np.uint8)  # some say none
     compiled = belief.confusion(pool.said, pool.pixels), belief.slopes(pool.said, slopes)
-    varied = belief.variance(pool.said, slopes, contrasts)
+    references = (np.zeros(3), np.array([0.2, 0.3, 0.5]))
+    varied = [belief.variance(pool.said, slopes, weights, reference) for reference in references]
+    split = beliefs.kernels().vote_split(said, area)
     monkeypatch.setattr(plain_belief_sums, "_BLOCK", 7)
     monkeypatch.setattr(beliefs, "kernels", lambda: plain_belief_sums)
     assert belief.confusion(pool.said, pool.pixels) == pytest.approx(compiled[0])
     assert belief.slopes(pool.said, slopes) == pytest.approx(compiled[1])
-    assert belief.variance(pool.said, slopes, contrasts) == pytest.approx(varied)
+    for reference, found in zip(references, varied, strict=True):
+        assert belief.variance(pool.said, slopes, weights, reference) == pytest.approx(found)
+    assert plain_belief_sums.vote_split(said, area) == pytest.approx(split)
 
 
 def test_a_belief_learns_which_model_is_right_and_which_classes_are_taken_for_which():

@@ -10,7 +10,7 @@ a twentieth may lack one, as if missing at random.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
-from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
 
@@ -81,6 +81,7 @@ def read_point_evidence(
     models = tuple(dict.fromkeys(models))
     covered = [image for image in pool if where is None or image in where]
     images = [image for image in covered if image not in study.discarded]
+    _refuse_lost_maps(study, name, images, truth)
     found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
     _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
     known = point_truth(study, points, truth, found.shown, without)
@@ -108,26 +109,42 @@ def read_point_evidence(
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
-    c = len(classes)
-    known = np.zeros((len(found.models), c + 1, c + 1))
-    if len(found.labelled.pixels):
-        *labels, truth = found.labelled.labels.astype(np.int64)
-        each = [np.bincount(own * (c + 1) + truth, found.labelled.pixels, (c + 1) ** 2) for own in labels]
-        known = np.array(each).reshape(known.shape)
-    place = np.full(len(found.inside), GONE)
-    place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
-    pool = PointPool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
     # without any answer there, draws say nothing about these images
-    kept = slice(0, len(place) if found.answered.any() else 0)
-    return totals_from(pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
+    kept = slice(0, len(found.inside) if found.answered.any() else 0)
+    return totals_from(
+        (found.unlabelled, found.labelled),
+        found.said[:, kept],
+        found.chance[kept],
+        found.shares[kept],
+        found.inside[kept],
+        classes,
+    )
 
 
-def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> PointTotals:
-    """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
-    an answer says so.
+def totals_from(
+    pool: tuple[PixelTuples, PixelTuples],
+    said: np.ndarray,
+    chance: np.ndarray,
+    shares: np.ndarray,
+    inside: np.ndarray,
+    classes: Classes,
+) -> PointTotals:
+    """Return the confusion counts of a pool, its pixels without a map of the truth and those with one, from M
+    draws as `PointEvidence` describes them. The truth may be void if the class list, a map or an answer says
+    so.
     """
-    void = bool(classes.void) or bool(answers.shares[:, -1].any()) or bool(pool.known[:, :, -1].any())
-    return point_totals(pool, answers, void=void)
+    unlabelled, labelled = pool
+    c = len(classes)
+    known = np.zeros((len(said), c + 1, c + 1))
+    if len(labelled.pixels):
+        *labels, truth = labelled.labels.astype(np.int64)
+        each = [np.bincount(own * (c + 1) + truth, labelled.pixels, (c + 1) ** 2) for own in labels]
+        known = np.array(each).reshape(known.shape)
+    place = np.full(len(inside), GONE)
+    place[inside] = unlabelled.places(said[:, inside], c + 1)
+    void = bool(classes.void) or bool(shares[:, -1].any()) or bool(known[:, :, -1].any())
+    points = PointPool(unlabelled.labels, unlabelled.pixels, c, known)
+    return point_totals(points, PointAnswers(place, chance, shares), void=void)
 
 
 def added_by_image(
@@ -176,6 +193,21 @@ def _counted(done: np.ndarray) -> int:
     waiting = np.cumsum(~done)
     fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
     return max(fair, default=0)
+
+
+def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:
+    """Raise RankingError if images have no map of a truth now that had one when points were drawn: these were
+    drawn among the others, and say nothing about them.
+    """
+    had = set(study.selection(name).slots.definition.get("masked", ())).intersection(images)
+    lost = sorted(had - with_maps(study, sorted(had), truth))
+    if lost:
+        have = f"{counted(len(lost), 'image has', 'images have')} none in truth {truth!r} ({lost[0]})"
+        raise RankingError(
+            f"points of {name!r} were drawn among the images without a mask, and of those that had one then"
+            f" {have}: import it again, discard the image, or redraw the points with `faultscape select"
+            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
 
 
 def _refuse_other_pool(

@@ -127,10 +127,11 @@ def _of_images_to_come(
 
 def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
     part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    drawn = study.selection(asked.selection).slots.definition
     return cast(
         "JsonObject",
         {
-            **study.selection(asked.selection).slots.definition,
+            **{key: value for key, value in drawn.items() if key != "masked"},
             "selection": asked.selection,
             "truth": truth,
             "metric": METRIC,
