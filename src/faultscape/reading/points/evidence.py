@@ -74,6 +74,7 @@ def read_point_evidence(
     slots = made.slots
     points = slots.points
     define = slots.definition
+    _refuse_gone_images(study, name, {point.image for point in points})
     left = tuple(model for model in slots.models if model in study.models)
     pool = drawable(study, left, define)
     missing = lacking_maps(study, [m for m in study.models if m not in left], pool)
@@ -193,6 +194,16 @@ def _counted(done: np.ndarray) -> int:
     waiting = np.cumsum(~done)
     fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
     return max(fair, default=0)
+
+
+def _refuse_gone_images(study: Study, name: str, images: Collection[str]) -> None:
+    """Raise RankingError if drawn images left the corpus: their pixels are no longer known."""
+    if gone := sorted(image for image in images if image not in study.ids):
+        raise RankingError(
+            f"points of {name!r} were drawn in {counted(len(gone), 'image')} that left the corpus ({gone[0]}):"
+            f" redraw them with `faultscape select {study.place} --selector points --as {name} --replace`"
+            " (answers count for both); an image that is discarded instead leaves the others' points as they are"
+        )
 
 
 def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:

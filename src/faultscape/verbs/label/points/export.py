@@ -42,6 +42,8 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExp
     truth = options.truth or LABELS
     if options.prefill is not None:
         raise OptionError("--prefill applies to masks only; points are never pre-filled")
+    if odd := [flag for flag in ("outlines", "again") if getattr(options, flag)]:
+        raise OptionError(f"--{odd[0]} does not apply to points; leave it out")
     points = study.selection(options.selection).now.points
     done = point_truth(study, points, truth).done
     todo: dict[tuple[str, int, int], Point] = {}
