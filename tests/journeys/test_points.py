@@ -19,12 +19,17 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError, RankingError, SelectionError
+from faultscape.maps.borders import near_borders
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Point
-from faultscape.reading.points.evidence import read_point_evidence
-from faultscape.reading.points.pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
+from faultscape.ranking.points.answers import PointAnswers as Told
+from faultscape.ranking.points.pool import PointPool, find_tuples
+from faultscape.reading.points.evidence import read_point_evidence, totals_from
+from faultscape.reading.points.pool import StoredPool, along, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
+from faultscape.selection.points.probabilities import point_allocation, point_probabilities
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.withdrawal import take_back_all
@@ -286,26 +291,89 @@ def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     )
 
 
-def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str) -> None:
+def pool_of(study: str, border: int = 0) -> StoredPool:
+    """All pixels that can be drawn."""
     held = Study(study)
-    define = held.selection("points").slots.definition
-    images = drawable(held, held.models, define)
-    pool = read_point_pool(held, held.models, define, images).unlabelled
-    assert pool.pixels.sum() == 10 * 36 * 48
-    weights = np.arange(1, len(pool.pixels) + 1) % 7  # of some tuples never
-    chance = weights / (weights @ pool.pixels)
-    # as many numbers as units of weight, each in the middle of one
-    units = int(weights @ pool.pixels)
-    drawn = draw_pixels(held, held.models, define, images, pool, chance, (np.arange(units) + 0.5) / units)
-    times: dict[tuple[str, int], int] = {}
-    for image, pixel, _ in drawn:
-        times[image, pixel] = times.get((image, pixel), 0) + 1
-    maps = {image: [held.maps(model)[image].ravel() for model in held.models] for image in images}
-    weight_of = dict(zip(map(tuple, pool.labels.T.tolist()), weights.tolist(), strict=True))
-    for image in images:
-        for pixel, said in enumerate(zip(*(own.tolist() for own in maps[image]), strict=True)):
-            assert times.get((image, pixel), 0) == weight_of[said]
-    assert all(one == pytest.approx(times[image, pixel] / units) for image, pixel, one in drawn)
+    images = drawable(held, held.models, held.selection("points").slots.definition)
+    return read_point_pool(held, Scope(tuple(held.models), "", border, tuple(held.models)), images)
+
+
+@pytest.mark.parametrize("border", [0, 1])
+def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str, border: int) -> None:
+    pool = pool_of(study, border)
+    held = Study(study)
+    none = Told(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
+    by = point_allocation(totals_from(pool, none, held.classes))
+    number = 50_000
+    drawn = pool.draw(by, (np.arange(number) + 0.5) / number)
+    # the same in memory
+    maps = np.array([[held.maps(model)[image] for image in pool.images] for model in held.models])
+    inside = np.array([[near_borders(own, border) for own in of_model] for of_model in maps]).any(0)
+    inside = ~inside.ravel()
+    found = find_tuples(maps.reshape(len(maps), -1)[:, inside], CLASSES)
+    whole = totals_from(PointPool(found.said, found.pixels(), CLASSES), none, held.classes)
+    chance = np.zeros(inside.size)
+    chance[inside] = point_probabilities(whole)[found.place]
+    place = {image: k for k, image in enumerate(pool.images)}
+    at = np.array([place[image] * maps[0, 0].size + pixel for image, pixel, _ in drawn])
+    assert [probability for _, _, probability in drawn] == pytest.approx(chance[at], rel=1e-9)
+    # numbers at equal distances find a pixel as often as its probability says, to within one
+    assert np.abs(np.bincount(at, minlength=inside.size) - number * chance).max() < 1 + 1e-6
+
+
+def test_tuples_are_counted_once_and_again_when_a_map_changes_or_a_file_is_damaged(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    """What is kept is told from what it was counted from."""
+    shutil.rmtree(Path(study) / "tuples")
+    before = pool_of(study)
+    kept = {path: path.stat().st_mtime_ns for path in Path(study, "tuples").rglob("*.tuples")}
+    assert len(kept) == 3  # one of each shard
+    again = pool_of(study)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    damaged = next(iter(kept))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    for other in (again, pool_of(study)):
+        assert other.predicted.tolist() == before.predicted.tolist()
+        assert other.pixels.tolist() == before.pixels.tolist()
+    assert damaged.stat().st_mtime_ns != kept[damaged]
+    # one map changes: its shard is counted again, and its old tuples are gone
+    folder = tmp_path / "changed"
+    shutil.copytree(corpus.models["model-2"], folder)
+    image = corpus.ids[0]
+    made.Image.fromarray(np.zeros((36, 48), np.uint8)).save(folder / f"{image}.png")
+    fs.predict(study, {"model-2": str(folder)}, engine="local")
+    changed = pool_of(study)
+    now = set(Path(study, "tuples").rglob("*.tuples"))
+    assert len(now) == 3
+    assert len(now & {*kept}) == 2
+    difference = (changed.predicted - before.predicted)[2]
+    was = np.bincount(corpus.maps["model-2"][0].ravel(), minlength=CLASSES + 1)
+    assert difference.tolist() == (np.bincount([0] * 36 * 48, minlength=CLASSES + 1) - was).tolist()
+
+
+def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, corpus: made.Corpus) -> None:
+    def scopes() -> int:
+        return len(list(Path(study, "tuples").iterdir()))
+
+    assert scopes() == 1
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, selection="points")
+    with_truth = scopes()
+    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
+    fs.compare(study, engine="local")
+    fs.rank(study, selection="points")
+    assert scopes() == with_truth + 1
+    assert main(["predict", study, "--remove", "model-3"]) == 0
+    fs.rank(study, selection="points")
+    assert scopes() == with_truth
+
+
+def test_what_has_no_weight_is_never_drawn() -> None:
+    weights = np.array([0.0, 0.3, 0.0, 0.0, 0.1, 0.0])
+    place, inside = along(weights, np.array([0.0, 0.75, 1 - 1e-16, 1.0]))
+    assert place.tolist() == [1, 4, 4, 4]
+    assert ((inside >= 0) & (inside <= 1)).all()
 
 
 @pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
@@ -500,11 +568,6 @@ def test_points_do_not_ask_for_masks(study: str) -> None:
     assert Study(study).selection("order").now.asked == 4
     rows = fs.status(study)
     assert any(words == f"points: {POINTS} points" for _, _, words in rows.stages)
-
-
-def test_tuples_of_a_pool_are_looked_up() -> None:
-    pool = PixelTuples(np.array([[0, 0, 1], [1, 2, 0]]), np.array([3, 4, 5]))
-    assert pool.places(np.array([[1, 0], [0, 2]]), 5).tolist() == [2, 1]
 
 
 def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_have_room_for_points(

@@ -18,19 +18,21 @@ import numpy as np
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Classes
 from faultscape.ranking.points.answers import GONE, PointAnswers
-from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
-from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
+from faultscape.reading.points.pool import StoredPool, drawable, lacking_maps, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
+from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
 
 
 @dataclass(frozen=True, eq=False)
 class PointEvidence:
-    """The pixels of the ``images`` that count, and of M draws the labels ``said`` (J, M) of the models, the
-    ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance`` (M,) of the
-    pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image (``drawn_in``).
+    """The ``pool`` of the ``images`` that count, which knows what the ``models`` say at the points, and of M
+    draws the ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance``
+    (M,) of the pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image
+    (``drawn_in``).
 
     ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
     are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
@@ -39,9 +41,7 @@ class PointEvidence:
 
     models: tuple[str, ...]
     images: tuple[str, ...]
-    unlabelled: PixelTuples
-    labelled: PixelTuples
-    said: np.ndarray
+    pool: StoredPool
     shares: np.ndarray
     chance: np.ndarray
     inside: np.ndarray
@@ -76,26 +76,27 @@ def read_point_evidence(
     define = slots.definition
     _refuse_gone_images(study, name, {point.image for point in points})
     left = tuple(model for model in slots.models if model in study.models)
-    pool = drawable(study, left, define)
-    missing = lacking_maps(study, [m for m in study.models if m not in left], pool)
+    everything = drawable(study, left, define)
+    missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
     models = tuple(model for model in (*left, *study.models) if model not in missing)
     models = tuple(dict.fromkeys(models))
-    covered = [image for image in pool if where is None or image in where]
-    images = [image for image in covered if image not in study.discarded]
+    covered = set(everything if where is None else where).difference(study.discarded)
+    counts = np.array([image in covered for image in everything], bool)
+    images = tuple(image for image in everything if image in covered)
     _refuse_lost_maps(study, name, images, truth)
-    found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
-    _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
-    known = point_truth(study, points, truth, found.shown, without)
+    scope = Scope(models, truth, define.get("border", 0), left)
+    forget_others(study, scope)
+    pool = read_point_pool(study, scope, everything, counts, points=points, engine=engine)
+    _refuse_other_pool(study, name, pool)
+    known = point_truth(study, points, truth, pool.shown, without)
     inside = np.isin([point.image for point in points], images) & ~known.labelled
     done = known.done | ~inside
     number = _counted(done)
     kept = slice(0, number)
     return PointEvidence(
         models,
-        tuple(images),
-        found.unlabelled,
-        found.labelled,
-        found.said[:, kept],
+        images,
+        pool,
         known.shares[kept],
         np.array([point.probability for point in points[kept]]),
         inside[kept],
@@ -110,71 +111,25 @@ def read_point_evidence(
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
+    place = np.where(found.inside, np.arange(len(found.inside)), GONE)
     # without any answer there, draws say nothing about these images
-    kept = slice(0, len(found.inside) if found.answered.any() else 0)
-    return totals_from(
-        (found.unlabelled, found.labelled),
-        found.said[:, kept],
-        found.chance[kept],
-        found.shares[kept],
-        found.inside[kept],
-        classes,
-    )
+    kept = slice(0, len(place) if found.answered.any() else 0)
+    return totals_from(found.pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
 
 
-def totals_from(
-    pool: tuple[PixelTuples, PixelTuples],
-    said: np.ndarray,
-    chance: np.ndarray,
-    shares: np.ndarray,
-    inside: np.ndarray,
-    classes: Classes,
-) -> PointTotals:
-    """Return the confusion counts of a pool, its pixels without a map of the truth and those with one, from M
-    draws as `PointEvidence` describes them. The truth may be void if the class list, a map or an answer says
-    so.
+def totals_from(pool: Pool, answers: PointAnswers, classes: Classes) -> PointTotals:
+    """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
+    an answer says so.
     """
-    unlabelled, labelled = pool
-    c = len(classes)
-    known = np.zeros((len(said), c + 1, c + 1))
-    if len(labelled.pixels):
-        *labels, truth = labelled.labels.astype(np.int64)
-        each = [np.bincount(own * (c + 1) + truth, labelled.pixels, (c + 1) ** 2) for own in labels]
-        known = np.array(each).reshape(known.shape)
-    place = np.full(len(inside), GONE)
-    place[inside] = unlabelled.places(said[:, inside], c + 1)
-    void = bool(classes.void) or bool(shares[:, -1].any()) or bool(known[:, :, -1].any())
-    points = PointPool(unlabelled.labels, unlabelled.pixels, c, known)
-    return point_totals(points, PointAnswers(place, chance, shares), void=void)
+    void = bool(classes.void) or bool(answers.shares[:, -1].any()) or bool(pool.known[:, :, -1].any())
+    return point_totals(pool, answers, void=void)
 
 
-def added_by_image(
-    study: Study,
-    name: str,
-    truth: str,
-    found: PointEvidence,
-    totals: PointTotals,
-    slopes: np.ndarray,
-    *,
-    engine: str,
-) -> np.ndarray:
+def added_by_image(found: PointEvidence, totals: PointTotals, slopes: np.ndarray) -> np.ndarray:
     """Return (J, I) what each of the images that count adds to the change of a score with these ``slopes``
     (J, C + 1, C + 1): its pixels by what is expected of them, or by its map, and its points.
     """
-    define = study.selection(name).slots.definition
-    expected = totals.belief.slopes(found.unlabelled.labels, slopes)
-    *labels, true = found.labelled.labels.astype(np.int64)
-    known = np.array([table[own, true] for table, own in zip(slopes, labels, strict=True)])
-    sums = sum_values(
-        study,
-        found.models,
-        define,
-        found.images,
-        (found.unlabelled, expected),
-        (found.labelled, known),
-        truth=truth,
-        engine=engine,
-    )
+    sums = found.pool.slopes(totals.belief, slopes)
     place = {image: k for k, image in enumerate(found.images)}
     at = [place[image] for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
     for own, added in zip(sums, totals.by_point(slopes) / max(totals.draws, 1), strict=True):
@@ -221,25 +176,13 @@ def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str
         )
 
 
-def _refuse_other_pool(
-    study: Study,
-    name: str,
-    models: tuple[str, ...],
-    pool: list[str],
-    images: list[str],
-    unlabelled: PixelTuples,
-    labelled: PixelTuples,
-    engine: str,
-) -> None:
+def _refuse_other_pool(study: Study, name: str, pool: StoredPool) -> None:
     """Raise RankingError if the pixels that could be drawn are not as many as when they were."""
     slots = study.selection(name).slots
-    size = int(unlabelled.pixels.sum() + labelled.pixels.sum())
-    if others := [image for image in pool if image not in set(images)]:
-        rest = read_point_pool(study, models, slots.definition, others, engine=engine)
-        size += int(rest.unlabelled.pixels.sum())
+    size = int(pool.pixels.sum())
     if size != slots.points[0].pool:
         raise RankingError(
             f"selection {name!r} was drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
-            f" {size:,} now, in {counted(len(pool), 'image')}: redraw it with `faultscape select"
+            f" {size:,} now, in {counted(len(pool.images), 'image')}: redraw it with `faultscape select"
             f" {study.place} --selector points --as {name} --replace` (answers count for both)"
         )

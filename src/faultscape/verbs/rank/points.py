@@ -67,7 +67,7 @@ def standings_of_points(
     covered = where and where.images
     found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
     known = found.told
-    if known < LEAST and found.unlabelled.pixels.sum():
+    if known < LEAST and found.pool.size:
         raise RankingError(
             f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
             f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
@@ -77,7 +77,7 @@ def standings_of_points(
     spread = intervals.pool_spread(totals, scores)
     labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
     of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
-    later = _of_images_to_come(study, truth, asked, found, totals, scores)
+    later = _of_images_to_come(study, asked, found, totals, scores)
     future = asked.population == FUTURE
     if future and later is None:
         raise RankingError(
@@ -106,7 +106,6 @@ def standings_of_points(
 
 def _of_images_to_come(
     study: Study,
-    truth: str,
     asked: RankOptions,
     found: PointEvidence,
     totals: PointTotals,
@@ -119,7 +118,7 @@ def _of_images_to_come(
     of = [groups.get(image, "") for image in found.images]
     if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
         return None
-    sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
+    sums = added_by_image(found, totals, scores.slopes)
     return point_ranking(
         found.models, scores, intervals.spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
     )
@@ -168,7 +167,7 @@ def _provenance(
 def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
-    if found.told < ROUGH and found.unlabelled.pixels.sum():
+    if found.told < ROUGH and found.pool.size:
         notes.append(
             f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
@@ -184,8 +183,8 @@ def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> li
     if found.waiting:
         after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""
         notes.append(f"{counted(found.waiting, 'point')} without an answer{after}")
-    if number := int(found.labelled.pixels.sum()):
-        share = number / (number + int(found.unlabelled.pixels.sum()))
+    if number := found.pool.known_size:
+        share = number / (number + found.pool.size)
         notes.append(f"masks answer {100 * share:.0f} % of all pixels; points speak about the rest")
     if found.late:
         lack = f"{', '.join(found.late)} {'lacks' if len(found.late) == 1 else 'lack'}"

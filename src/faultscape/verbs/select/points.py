@@ -16,21 +16,17 @@ import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
+from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
-from faultscape.reading.points.pool import (
-    PixelPool,
-    draw_pixels,
-    drawable,
-    place_in_image,
-    read_point_pool,
-)
+from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
+from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream
-from faultscape.selection.points.probabilities import PointGoal, point_probabilities
+from faultscape.selection.points.probabilities import PointGoal, point_allocation
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
 from faultscape.verbs.select.replacement import existing_selection, put_selection
@@ -148,10 +144,10 @@ def next_points(
     held = so_far.points
     run = {"engine": engine, "workers": workers}
     images = drawable(study, models, define)
-    found = read_point_pool(study, models, define, images, truth=truth, points=held, **run)
-    pool = found.unlabelled
-    size = int(pool.pixels.sum())
-    if not size:
+    scope = Scope(models, truth, define.get("border", 0), models)
+    forget_others(study, scope)
+    pool = read_point_pool(study, scope, images, points=held, **run)
+    if not pool.size:
         if len(masked) == len(images) > 0:
             raise SelectionError(
                 f"every image has a mask in truth {truth!r}, so that no point needs an answer"
@@ -160,14 +156,13 @@ def next_points(
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
-    chance = point_probabilities(_so_far(study, found, held, truth), goal_of(define))
+    by = point_allocation(_so_far(study, pool, held, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
-    among = [image for image in images if image not in masked]
-    drawn = draw_pixels(study, models, define, among, pool, chance, numbers, **run)
+    drawn = pool.draw(by, numbers)
     rows = study.corpus.by_id({image for image, _, _ in drawn})
     working = study.settings.working_size
     round_ = max((point.round for point in held), default=0) + 1
-    whole = size + int(found.labelled.pixels.sum())
+    whole = int(pool.pixels.sum())
     return tuple(
         Point(
             POINTS,
@@ -189,16 +184,10 @@ def goal_of(define: Definition) -> PointGoal:
     return define.get("goal", "order")
 
 
-def _so_far(study: Study, found: PixelPool, held: Sequence[Point], truth: str) -> PointTotals:
+def _so_far(study: Study, pool: StoredPool, held: Sequence[Point], truth: str) -> PointTotals:
     """Return the confusion counts of the pool as masks and the answers to earlier draws show them."""
     known = point_truth(study, held, truth)
-    told = known.labelled | known.known
+    told = np.flatnonzero(known.labelled | known.known)
     chance = np.array([point.probability for point in held])
-    return totals_from(
-        (found.unlabelled, found.labelled),
-        found.said[:, told],
-        chance[told],
-        known.shares[told],
-        ~known.labelled[told],
-        study.classes,
-    )
+    place = np.where(known.labelled[told], GONE, told)
+    return totals_from(pool, PointAnswers(place, chance[told], known.shares[told]), study.classes)
