@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from faultscape.reading.study import Study
 
 
+LEFT = "left the corpus"
+RESIZED = "has another size now"
+
+
 class Selection:
     """A selection of a study: its ``slots`` as they were made, the key of what they were ``drawn_from``, and
     as they count ``now``.
@@ -55,8 +59,24 @@ class Selection:
         if slots.points:
             added = [model for model in self._study.models if model not in slots.models]
             slots = replace(slots, models=(*slots.models, *added))
-        gone = {row.image for row in slots.rows} - self._study.ids
-        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
+        return effective(slots, {**discarded, **self.gone})
+
+    @cached_property
+    def gone(self) -> dict[str, str]:
+        """{image of it that is no longer what it was: how}: it left the corpus, or has another size now, so
+        that the drawn points are other pixels.
+        """
+        from faultscape.reading.points.pool import place_in_image  # reads studies, as this file does
+
+        study = self._study
+        out = dict.fromkeys({row.image for row in self.slots.rows} - study.ids, LEFT)
+        points = [point for point in self.slots.points if point.image not in out]
+        rows = study.corpus.by_id({point.image for point in points}) if points else {}
+        for point in points:
+            place = place_in_image(rows[point.image], study.settings.working_size, point.pixel)
+            if place != (point.row, point.column):
+                out[point.image] = RESIZED
+        return out
 
     def __repr__(self) -> str:
         chosen = counted(self.now.asked, "point" if self.now.points else "image")

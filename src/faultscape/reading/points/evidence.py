@@ -74,7 +74,7 @@ def read_point_evidence(
     slots = made.slots
     points = slots.points
     define = slots.definition
-    _refuse_gone_images(study, name, {point.image for point in points})
+    _refuse_changed_images(study, name)
     left = tuple(model for model in slots.models if model in study.models)
     everything = drawable(study, left, define)
     missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
@@ -151,13 +151,13 @@ def _counted(done: np.ndarray) -> int:
     return max(fair, default=0)
 
 
-def _refuse_gone_images(study: Study, name: str, images: Collection[str]) -> None:
-    """Raise RankingError if drawn images left the corpus: their pixels are no longer known."""
-    if gone := sorted(image for image in images if image not in study.ids):
+def _refuse_changed_images(study: Study, name: str) -> None:
+    """Raise RankingError if drawn images left the corpus or have another size: their points are unknown."""
+    if gone := study.selection(name).gone:
+        image, how = min(gone.items())
         raise RankingError(
-            f"points of {name!r} were drawn in {counted(len(gone), 'image')} that left the corpus ({gone[0]}):"
-            f" redraw them with `faultscape select {study.place} --selector points --as {name} --replace`"
-            " (answers count for both); an image that is discarded instead leaves the others' points as they are"
+            f"points of {name!r} were drawn in image {image!r}, which {how}: redraw them with `faultscape"
+            f" select {study.place} --selector points --as {name} --replace` (answers count for both)"
         )
 
 

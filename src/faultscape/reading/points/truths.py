@@ -2,8 +2,9 @@
 
 Conventions: P points, C classes; place C is void. A map of a truth answers every point in its image, whatever
 people saw there. Of several people's answers to a point the most frequent counts; a border between two
-classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote. An answer with a class that left the
-list is none: that it says nothing depends on what the pixel shows.
+classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote.
+An answer with a class that left the list is none, and its point is open again: it is no chance which points
+these are.
 """
 
 from __future__ import annotations

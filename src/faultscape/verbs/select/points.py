@@ -59,7 +59,7 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
         define = _definition(name, given, None if old is None else old.slots.definition)
         if old is not None:
             models = tuple(model for model in old.slots.models if model in study.models)
-            if old.slots.models != models or old.drawn_from != study.pool_key(old.slots):
+            if old.slots.models != models or old.gone or old.drawn_from != study.pool_key(old.slots):
                 what = "models" if old.slots.models != models else "images"
                 raise FixedSelectionError(
                     f"{what} changed since selection {name!r} was drawn, so that no more can be added; redraw"

@@ -5,7 +5,7 @@ tool: with cuts of the images around each, with a ring at the pixel, or with the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,8 +56,8 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExp
     source = options.out if file else returned_to(options.out, form.returned)
     asked = list[AskedPoint]()
     if todo:
-        predicted = PointPredictions().of(study, [*todo.values()])
-        first = [_shuffled(pixel, predicted.get(pixel, ())) for pixel in todo]
+        predicted = PointPredictions().of(study, [*todo.values()], truth)
+        first = [_shuffled(pixel, predicted[pixel].votes if pixel in predicted else ()) for pixel in todo]
         asked = [AskedPoint(*pixel, first=mine) for pixel, mine in zip(todo, first, strict=True)]
         for name in form.write(asked, study.classes):
             _refuse_other(form, file or folder / name)
@@ -75,7 +75,7 @@ def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExp
     )
 
 
-def _shuffled(pixel: tuple[str, int, int], names: Sequence[str]) -> tuple[str, ...]:
+def _shuffled(pixel: tuple[str, int, int], names: Iterable[str]) -> tuple[str, ...]:
     """Return classes in an order that says nothing about models, and is the same each time."""
     return tuple(sorted(names, key=lambda name: hashlib.blake2b(repr((pixel, name)).encode()).digest()))
 

@@ -35,7 +35,7 @@ class PointsExported:
         lines = wrapped(f"{self.path}: {counted(self.points, 'point')}{around}{rest}")
         if unseen:
             lie = counted(unseen, "point lies in an image", "points lie in images")
-            lack = "without a crop" if self.format == "points" else "left out"
+            lack = "without a crop" if self.format == "points" else "not among them"
             lines += wrapped(f"{lie} whose file is missing or has changed, and {lack}")
         return "\n".join([*lines, *next_lines(self.says, self.then)])
 
