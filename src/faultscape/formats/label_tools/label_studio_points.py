@@ -54,7 +54,9 @@ _OTHER = "border"  # the class on the other side of a border
 
 def write(points: Sequence[AskedPoint], classes: Classes) -> dict[str, bytes]:
     """Return the files of tasks, by name; points without a crop, which nobody could see, are left out."""
-    keys = _KEYS | letters_of(classes.names, (*_TAKEN, *_KEYS.values()))  # a class may be called void
+    keys = _KEYS | letters_of(
+        classes.names, (*_TAKEN, *_KEYS.values())
+    )  # of a class that is called so: its letter
     seen = [point for point in points if point.crop]
     tasks = (_task(point, number, keys, classes) for number, point in enumerate(seen, 1))
     files = {path.name: data for path, data in dumped(tasks, Path(), "tasks")}

@@ -90,11 +90,7 @@ def _refuse_other(form: Format, path: Path) -> None:
     if number is None:
         raise LabellingError(f"{path}: already exists and does not ask about points; give another folder")
     if number:
-        are = (
-            counted(number, "line is", "lines are")
-            if form is POINTS
-            else counted(number, "point is", "points are")
-        )
+        are = counted(number, "point is", "points are")
         raise LabellingError(f"{path}: {are} answered and never overwritten; give another folder")
 
 
