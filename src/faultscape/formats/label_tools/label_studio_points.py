@@ -54,9 +54,8 @@ _OTHER = "border"  # the class on the other side of a border
 
 def write(points: Sequence[AskedPoint], classes: Classes) -> dict[str, bytes]:
     """Return the files of tasks, by name; points without a crop, which nobody could see, are left out."""
-    keys = _KEYS | letters_of(
-        classes.names, (*_TAKEN, *_KEYS.values())
-    )  # of a class that is called so: its letter
+    # a class may be called as an answer is
+    keys = _KEYS | letters_of(classes.names, (*_TAKEN, *_KEYS.values()))
     seen = [point for point in points if point.crop]
     tasks = (_task(point, number, keys, classes) for number, point in enumerate(seen, 1))
     files = {path.name: data for path, data in dumped(tasks, Path(), "tasks")}
