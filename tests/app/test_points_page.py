@@ -377,7 +377,7 @@ def test_the_results_are_those_of_rank_and_leave_people_out(
     page.goto(f"{held.url}results?without={ann.pseudonym}")
     assert "0 answers that count" in page.inner_text("main")
     page.goto(f"{held.url}results?weighted=1")
-    assert "not weighted by estimated accuracy" in page.inner_text("main")
+    assert "weighted by each person's estimated accuracy" in page.inner_text("main")
     fs.rank(str(held.root))
     standings = json.loads((held.root / "standings-points.json").read_text())["rankings"]["points"]
     with served(held.root, selection="points", campaign=rules(repeats=0)) as again:

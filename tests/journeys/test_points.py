@@ -435,6 +435,34 @@ def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
     assert fs.rank(study, selection="points").rankings["points"].scores == pytest.approx(before)
 
 
+def test_where_two_people_differ_the_one_who_is_more_often_right_counts_if_people_are_weighted(
+    study: str, corpus: made.Corpus
+) -> None:
+    rng = np.random.default_rng(2)
+    truths = dict(zip(corpus.ids, corpus.truths, strict=True))
+    pixels = list(dict.fromkeys((p.image, p.row, p.column) for p in points_of(study)))
+    right = [made.NAMES[truths[image][row, column]] for image, row, column in pixels]
+    answers = [PointAnswer(*pixel, name, "eve") for pixel, name in zip(pixels, right, strict=True)]
+    held = Study(study).point_answers
+    held.add_all(answers, "test")
+    by_eve = fs.rank(study, selection="points", resamples=20).rankings["points"].scores
+    held.take_back(answers, "test")
+    for k, (pixel, name) in enumerate(zip(pixels, right, strict=True)):
+        for who in [("ann", "ben"), ("ben", "eve"), ("eve", "ann")][k % 3]:
+            wrong = who == "ben" and rng.random() < 0.4
+            said = made.NAMES[(made.NAMES.index(name) + 1) % CLASSES] if wrong else name
+            held.add(PointAnswer(*pixel, said, who), "test")
+    assert main(["rank", study, "--selection", "points", "--weight-annotators"]) == 0
+    kept = json.loads((Path(study) / "standings-points.json").read_text())
+    assert kept["rankings"]["points"]["scores"] == pytest.approx(by_eve, abs=1e-9)
+    weights = kept["definitions"]["annotator_weights"]
+    assert weights["ben"] < weights["ann"] == weights["eve"]
+    assert any(note.startswith("answers are weighted by the estimated accuracy") for note in kept["notes"])
+    halves = fs.rank(study, selection="points", resamples=20)
+    assert "annotator_weights" not in halves.definitions
+    assert halves.rankings["points"].scores != pytest.approx(by_eve, abs=1e-3)
+
+
 def test_the_first_points_count_in_their_order(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     fs.label.export(study, str(tmp_path / "out"), selection="points")
     table = tmp_path / "out" / "points.csv"

@@ -410,9 +410,16 @@ class AnswerWeights:
 
 
 def answer_weights(
-    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, symmetric: bool = False, common: int = COMMON
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int = 2,
+    *,
+    symmetric: bool = False,
+    common: int = COMMON,
 ) -> AnswerWeights:
-    """Return the weight of each person by their answers (N,); LabellingError for invalid columns.
+    """Return the weight of each person by their answers (N,) of so many ``classes``; LabellingError for
+    invalid columns.
 
     ``symmetric`` and ``common`` (how many items people must share) are those of `estimated_accuracy`.
 
@@ -420,7 +427,7 @@ def answer_weights(
     >>> said.weight.round(2).tolist()
     [2.94, 2.94, 0.22]
     """
-    accuracy = estimated_accuracy(item, annotator, label, symmetric=symmetric, common=common).value
+    accuracy = estimated_accuracy(item, annotator, label, classes, symmetric=symmetric, common=common).value
     known = np.clip(accuracy, 0.5, MOST)
     weight = np.log(known / (1 - known))
     if np.isnan(weight).all():

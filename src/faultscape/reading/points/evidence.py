@@ -10,7 +10,7 @@ a twentieth may lack one, as if missing at random.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from faultscape.nouns import Classes
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.points.pool import StoredPool, drawable, lacking_maps, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
@@ -37,6 +38,7 @@ class PointEvidence:
     ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
     are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
     answers come after one of these and do not count, and ``untold`` how many of the draws nobody can tell.
+    ``weights`` are those of the people's answers, None if all count the same.
     """
 
     models: tuple[str, ...]
@@ -51,6 +53,7 @@ class PointEvidence:
     waiting: int
     after: int
     untold: int
+    weights: Mapping[str, float] | None
 
     @property
     def answered(self) -> np.ndarray:
@@ -63,12 +66,12 @@ def read_point_evidence(
     name: str,
     truth: str,
     where: Collection[str] | None = None,
-    without: Collection[str] = (),
+    voices: Voices = EVERYBODY,
     *,
     engine: str,
 ) -> PointEvidence:
     """Return what is known of a selection of points under a truth, on all its images or those of ``where``,
-    without the answers of some people; RankingError if its images are no longer those that it was drawn from.
+    by the answers of ``voices``; RankingError if its images are no longer those that it was drawn from.
     """
     made = study.selection(name)
     slots = made.slots
@@ -88,7 +91,7 @@ def read_point_evidence(
     forget_others(study, scope)
     pool = read_point_pool(study, scope, everything, counts, points=points, engine=engine)
     _refuse_other_pool(study, name, pool)
-    known = point_truth(study, points, truth, pool.shown, without)
+    known = point_truth(study, points, truth, pool.shown, voices)
     inside = np.isin([point.image for point in points], images) & ~known.labelled
     done = known.done | ~inside
     number = _counted(done)
@@ -106,6 +109,7 @@ def read_point_evidence(
         int((~done).sum()),
         int((known.asked & inside)[number:].sum()),
         int((known.untold & inside)[kept].sum()),
+        known.weights,
     )
 
 

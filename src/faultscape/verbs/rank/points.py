@@ -14,13 +14,14 @@ from faultscape import __version__
 from faultscape.errors import OptionError, RankingError, counted
 from faultscape.metrics.intervals.units import LEAST as LEAST_GROUPS
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import JsonObject
+from faultscape.nouns import Definition, JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.choices import Voices, weights_note
 from faultscape.reading.points.evidence import (
     PointEvidence,
     added_by_image,
@@ -40,6 +41,7 @@ METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
 LEAST = 30  # answered points without which nothing is said
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
+LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
     "against": "compares selections of images",
     "ranking": "adds a ranking of scores of images",
@@ -64,8 +66,9 @@ def standings_of_points(
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
+    voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images
-    found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
+    found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
     known = found.told
     if known < LEAST and found.pool.size:
         raise RankingError(
@@ -92,8 +95,11 @@ def standings_of_points(
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
-        definitions=_definitions(study, asked, truth, where),
-        notes=tuple(_notes(found, totals, scores)),
+        definitions=_definitions(study, asked, truth, where, found.weights),
+        notes=(
+            *_notes(found, totals, scores, spread, study.selection(name).slots.definition),
+            *([weights_note(found.weights)] if voices.weighted else ()),
+        ),
         provenance=_provenance(study, asked, truth, where, closed),
     )
     if closed is None:
@@ -124,8 +130,16 @@ def _of_images_to_come(
     )
 
 
-def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
+def _definitions(
+    study: Study,
+    asked: RankOptions,
+    truth: str,
+    where: Domain | None,
+    weights: Mapping[str, float] | None,
+) -> JsonObject:
     part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    if asked.votes.weight_annotators:
+        part = {**part, "annotator_weights": dict(weights or {})}
     drawn = study.selection(asked.selection).slots.definition
     return cast(
         "JsonObject",
@@ -164,13 +178,25 @@ def _provenance(
     )
 
 
-def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
+def _notes(
+    found: PointEvidence,
+    totals: PointTotals,
+    scores: PointScores,
+    spread: intervals.Spread,
+    drawn: Definition,
+) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
     if found.told < ROUGH and found.pool.size:
         notes.append(
             f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
+        )
+    own, gap = intervals.how_well_known(spread)
+    if own > LOOSE * gap and drawn.get("goal") != "values":
+        notes.append(
+            f"these points were drawn to tell models apart: a difference is known to ±{100 * gap:.1f} points,"
+            f" a single score only to ±{100 * own:.1f}; --goal values draws for the scores"
         )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))
