@@ -66,8 +66,8 @@ def export(
     format
         One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, points, csv, or file.py:NAME, a format of your own; default: png (a folder of
-        palette masks), for classifiers csv (yes/no questions). Of a selection of points one of points (a
-        table, the default), cvat, label-studio.
+        palette masks), for classifiers csv (yes/no questions). For a selection of points: points (a table,
+        the default), cvat, label-studio.
     selection
         The selection whose images are written; main stands for the only one too.
     truth

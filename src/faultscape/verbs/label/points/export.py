@@ -37,7 +37,7 @@ CROPS = "crops"
 
 def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExported:
     """Write the open points of a selection, each pixel once, in the order of the draws; LabellingError if
-    a file exists that is filled in, or is of another kind. If no point is open, nothing is written.
+    a file exists that is filled in, or that does not ask about points. If no point is open, nothing is written.
     """
     truth = options.truth or LABELS
     if options.prefill is not None:
