@@ -19,7 +19,7 @@ from faultscape.errors import FaultscapeError, OptionError
 from faultscape.formats.label_tools.point_labels import letters_of
 from faultscape.nouns import CANNOT_TELL, VOID
 from faultscape.reporting.pictures import colour_words
-from faultscape.reporting.point_crops import SIDE
+from faultscape.reporting.point_crops import crop_size
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.verbs.serve.agenda import Given
 from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, PointItem, QuestionItem, item_id
@@ -268,10 +268,11 @@ def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
     elif isinstance(item, PointItem):
         ways = {way: f"{at}/point/{way}" for way in POINT_WAYS}
         by_chance = (str(campaign.options.seed), item.id, str(given.repeat))
+        width, height = crop_size((image.width, image.height), item.row, item.column)
         about |= {
             "photo": ways["crop"],
-            "width": min(SIDE, image.width),
-            "height": min(SIDE, image.height),
+            "width": width,
+            "height": height,
             "wide": ways["wide"],
             "place": ways["place"],
             # not in the order of the models, and not by how many say so
