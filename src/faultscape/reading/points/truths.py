@@ -4,8 +4,8 @@ Conventions: P points, C classes; place C is void. A map of a truth answers ever
 people saw there. Of several people's answers to a point the most frequent counts, or, where people are
 weighted, the one with the larger sum of weights; a border between two classes is half a vote for each, and
 classes with as many votes share the pixel: of two people who differ, each has half. Who cannot tell has no
-vote. An answer with a class that left the list does not count, and its point is open again: such points are
-no random sample.
+vote. An answer with a class that left the list does not count, and its point is open again: which points
+these are depends on what they show.
 """
 
 from __future__ import annotations
