@@ -9,6 +9,7 @@ import csv
 import json
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np

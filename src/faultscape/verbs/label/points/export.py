@@ -37,7 +37,8 @@ CROPS = "crops"
 
 def export(study: Study, options: LabelExportOptions, form: Format) -> PointsExported:
     """Write the open points of a selection, each pixel once, in the order of the draws; LabellingError if
-    a file exists that is filled in, or that does not ask about points. If no point is open, nothing is written.
+    a file exists that is filled in, or that does not ask about points. Nothing is written if no point is
+    open.
     """
     truth = options.truth or LABELS
     if options.prefill is not None:
