@@ -24,10 +24,12 @@ from faultscape.maps.resize import nearest
 from faultscape.ranking.points.answers import PointAnswers as Told
 from faultscape.ranking.points.pool import PointPool, find_tuples
 from faultscape.reading.points.evidence import read_point_evidence, totals_from
-from faultscape.reading.points.pool import StoredPool, along, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.places import place_in_image
+from faultscape.reading.points.pool import StoredPool, along, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
+from faultscape.reporting.point_crops import crop_size
 from faultscape.selection.points.probabilities import point_allocation, point_probabilities
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
@@ -88,7 +90,7 @@ def test_from_the_draw_to_the_verdict_through_a_table(
         dict.fromkeys((p.image, p.row, p.column) for p in drawn)
     )
     with made.Image.open(tmp_path / "points" / rows[0]["crop"]) as crop:
-        assert crop.size == (48, 36)
+        assert crop.size == crop_size((48, 36), int(rows[0]["row"]), int(rows[0]["column"]))
     assert main(["label", "import", study, "points/points.csv"]) == 0
     assert f"{len(rows)} points answered" in capsys.readouterr().out
     assert main(["rank", study]) == 0

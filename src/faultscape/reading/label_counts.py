@@ -20,6 +20,7 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
+from faultscape.reading.points.places import place_in_image
 from faultscape.reading.points.truths import point_truth
 from faultscape.selection.spares import effective, with_models_left
 from faultscape.study.settings import Settings
@@ -66,8 +67,6 @@ class Selection:
         """{image of it that is no longer what it was: how}: it left the corpus, or has another size now, so
         that the drawn points are other pixels.
         """
-        from faultscape.reading.points.pool import place_in_image  # reads studies, as this file does
-
         study = self._study
         out = dict.fromkeys({row.image for row in self.slots.rows} - study.ids, LEFT)
         points = [point for point in self.slots.points if point.image not in out]

@@ -23,7 +23,8 @@ from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
 from faultscape.reading.points.needs import sampled_covariance
-from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.places import place_in_image
+from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
