@@ -121,8 +121,8 @@ def test_from_the_draw_to_the_verdict_through_a_table(
     monkeypatch.chdir(tmp_path)
     place = f"'{study}'"
     line = f"faultscape label export {place} points/ --format points --selection points"
-    assert fs.status(study).next == line
-    assert fs.status(study).instead == f"faultscape label serve {place} --selection points"
+    assert fs.status(study).next == f"faultscape label serve {place} --selection points"
+    assert fs.status(study).instead == line
     assert made.states(study)["label"] == "missing"
     capsys.readouterr()
     assert main(["label", "export", study, "points/"]) == 0

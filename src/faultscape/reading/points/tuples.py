@@ -130,7 +130,7 @@ def each_block(study: Study, scope: Scope, number: int, images: Sequence[str]) -
     """
 
     def count() -> bytes:
-        counted = _counted(study, scope, number, images)
+        counted = counted_blocks(study, scope, number, images)
         return _stored({str(k): _packed(block) for k, block in enumerate(counted)})
 
     held = _kept(study, scope, number, ".tuples", images, count)
@@ -183,8 +183,8 @@ def forget_others(study: Study, scope: Scope) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _counted(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
-    """Count the tuples of images, and yield them in blocks."""
+def counted_blocks(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
+    """Count the tuples of images of a shard, and yield them in blocks; nothing is kept."""
     unknown = len(study.classes) + 1
     kind = np.uint8 if unknown < 256 else np.uint16
     held: list[np.ndarray] = []

@@ -29,7 +29,7 @@ from faultscape.reading.points.evidence import (
     totals_of,
 )
 from faultscape.reading.study import Study
-from faultscape.standings import ModelRanking, Standings
+from faultscape.standings import FEW_POINTS, ModelRanking, Standings
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
-LEAST = 30  # answered points without which nothing is said
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
 LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
@@ -70,10 +69,10 @@ def standings_of_points(
     covered = where and where.images
     found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
     known = found.told
-    if known < LEAST and found.pool.size:
+    if known < FEW_POINTS and found.pool.size:
         raise RankingError(
             f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
-            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
+            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
         )
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)
