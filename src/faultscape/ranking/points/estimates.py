@@ -122,17 +122,31 @@ def _weight(square: float, variance: float, directions: int, prior: float) -> fl
     return float(error / (error + variance / directions))
 
 
+def class_weights(totals: PointTotals) -> np.ndarray:
+    """Return (C + 1,) how far each true class, the last being void, moves from its expected towards its
+    corrected total: all the way where that is known exactly.
+    """
+    if not totals.draws:
+        return np.zeros(totals.pool.classes + 1)
+    each = totals.by_draw(totals.left.T)  # (C + 1, N)
+    spread = each.var(1) / totals.draws
+    expected = totals.expected[0].sum(0)  # the same of every model, with what masks know
+    corrected = totals.corrected[0].sum(0)
+    largest = np.maximum(np.maximum(corrected, expected)[:-1], 1.0)
+    known = 1 / (1 + CAUTION * spread[:-1] / largest**2)
+    true = np.maximum(expected[:-1] + known * (corrected - expected)[:-1], 0.0)
+    void = max(expected.sum() - true.sum(), 1.0)
+    return np.append(known, 1 / (1 + CAUTION * spread[-1] / void**2))
+
+
 def _as_far_as_known(totals: PointTotals, expected: Totals, corrected: Totals) -> Totals:
     """Return totals between the expected and the corrected ones: each true class as far as its own total is
     known.
     """
-    each = totals.by_draw(totals.left.T)  # (C + 1, N)
-    spread = each.var(1) / totals.draws
-    largest = np.maximum(np.maximum(corrected.true[0], expected.true[0]), 1.0)
-    known = 1 / (1 + CAUTION * spread[:-1] / largest**2)
+    weights = class_weights(totals)
+    known = weights[:-1]
+    known_void = weights[-1]
     true = np.maximum(expected.true + known * (corrected.true - expected.true), 0.0)
-    everything = max(totals.pool.size, 1.0)
-    known_void = 1 / (1 + CAUTION * spread[-1] / max(everything - true[0].sum(), 1.0) ** 2)
     predicted = np.maximum(expected.predicted + known_void * (corrected.predicted - expected.predicted), 0.0)
     hits = expected.hits + known * (corrected.hits - expected.hits)
     hits = np.clip(hits, 0.0, np.minimum(predicted, true))

@@ -108,6 +108,11 @@ def read_point_evidence(
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
+    return totals_from(*pool_and_answers(found, classes), classes)
+
+
+def pool_and_answers(found: PointEvidence, classes: Classes) -> tuple[PointPool, PointAnswers]:
+    """Return the pixels of the images that count, and what is known of the draws from them."""
     c = len(classes)
     known = np.zeros((len(found.models), c + 1, c + 1))
     if len(found.labelled.pixels):
@@ -119,7 +124,7 @@ def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     pool = PointPool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return totals_from(pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
+    return pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept])
 
 
 def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> PointTotals:
