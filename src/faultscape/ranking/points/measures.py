@@ -64,11 +64,10 @@ def deciding_points(pool: PointPool, answers: PointAnswers) -> np.ndarray:
     [[2, 1]]
     """
     known = answers.known
-    shows = answers.shares[known][:, :-1] > 0
-    inside = shows.any(1)
-    said = pool.said[:, answers.place[known]]
-    classes = np.arange(pool.classes)
-    return (shows | ((said[..., None] == classes) & inside[:, None])).sum(1)
+    shows = np.asarray(answers.shares[known][:, :-1] > 0)
+    inside = shows.any(1, keepdims=True)
+    said = pool.said[:, answers.place[known], None] == np.arange(pool.classes)  # (J, M, C)
+    return (shows | (said & inside)).sum(1)
 
 
 def point_confusion(totals: PointTotals) -> np.ndarray:

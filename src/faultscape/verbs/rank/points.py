@@ -66,16 +66,11 @@ def standings_of_points(
     where = domain_of(study, asked.where)
     covered = where and where.images
     found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
-    known = found.told
-    if known < LEAST and found.unlabelled.pixels.sum():
-        raise RankingError(
-            f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
-            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
-        )
+    refuse_few(found, name, truth)
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)
     spread = intervals.pool_spread(totals, scores)
-    labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
+    labels = {"used": found.told, "slots": len(study.selection(name).now.points), "missing": found.waiting}
     of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
     later = _of_images_to_come(study, truth, asked, found, totals, scores)
     future = asked.population == FUTURE
@@ -87,13 +82,13 @@ def standings_of_points(
     other = {} if later is None else {NAME: of_pool if future else later}
     standings = Standings(
         models=found.models,
-        labels=labels | {"points": known},
+        labels=labels | {"points": found.told},
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
         definitions=_definitions(study, asked, truth, where),
-        notes=tuple(_notes(found, totals, scores)),
+        notes=tuple(point_notes(found, totals, scores)),
         provenance=_provenance(study, asked, truth, where, closed),
     )
     if closed is None:
@@ -164,7 +159,16 @@ def _provenance(
     )
 
 
-def _notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
+def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
+    """Raise RankingError if too few points of a selection are answered in a truth to say anything."""
+    if found.told < LEAST and found.unlabelled.pixels.sum():
+        raise RankingError(
+            f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}, and at least"
+            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
+        )
+
+
+def point_notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
     if found.told < ROUGH and found.unlabelled.pixels.sum():
