@@ -371,14 +371,20 @@ def test_compiled_sums_equal_the_plain_ones(monkeypatch: pytest.MonkeyPatch):
     table = rng.normal(size=(3, CLASSES + 1, CLASSES + 1))
     belief = beliefs.Belief(table, rng.normal(size=CLASSES + 1))
     slopes = rng.normal(size=table.shape)
-    contrasts = rng.normal(size=(2, 3))
+    weights = np.array([1.5, 0.0, 0.5])
+    area = np.array([50.0, 7.0, 20.0])
+    said = np.where(rng.random(pool.said.shape) < 0.1, CLASSES, pool.said).astype(np.uint8)  # some say none
     compiled = belief.confusion(pool.said, pool.pixels), belief.slopes(pool.said, slopes)
-    varied = belief.variance(pool.said, slopes, contrasts)
+    references = (np.zeros(3), np.array([0.2, 0.3, 0.5]))
+    varied = [belief.variance(pool.said, slopes, weights, reference) for reference in references]
+    split = beliefs.kernels().vote_split(said, area)
     monkeypatch.setattr(plain_belief_sums, "_BLOCK", 7)
     monkeypatch.setattr(beliefs, "kernels", lambda: plain_belief_sums)
     assert belief.confusion(pool.said, pool.pixels) == pytest.approx(compiled[0])
     assert belief.slopes(pool.said, slopes) == pytest.approx(compiled[1])
-    assert belief.variance(pool.said, slopes, contrasts) == pytest.approx(varied)
+    for reference, found in zip(references, varied, strict=True):
+        assert belief.variance(pool.said, slopes, weights, reference) == pytest.approx(found)
+    assert plain_belief_sums.vote_split(said, area) == pytest.approx(split)
 
 
 def test_a_belief_learns_which_model_is_right_and_which_classes_are_taken_for_which():

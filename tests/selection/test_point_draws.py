@@ -61,9 +61,10 @@ def test_one_model_draws_for_its_own_score():
     assert point_probabilities(totals, "order").tolist() == point_probabilities(totals, "values").tolist()
 
 
-def test_where_nothing_differs_draws_are_even():
-    same = World(MADE.image, MADE.truth, MADE.maps[[0, 0]])
-    totals = totals_of(same)
+@pytest.mark.parametrize("models", [2, 3, 7])
+@pytest.mark.parametrize("answered", [0, 200])
+def test_where_nothing_differs_draws_are_even(models: int, answered: int):
+    totals = totals_of(World(MADE.image, MADE.truth, MADE.maps[[0] * models]), answered)
     assert point_probabilities(totals) == pytest.approx(
         np.full(len(totals.pool.pixels), 1 / totals.pool.size)
     )

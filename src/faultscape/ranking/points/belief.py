@@ -52,9 +52,13 @@ class Belief:
         """Return (J, X) the expectation of ``slopes`` (J, C + 1, Y) at each tuple."""
         return kernels().expected_slopes(said, self.votes, self.bias, slopes)
 
-    def variance(self, said: np.ndarray, slopes: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
-        """Return (X,) how much ``contrasts`` (G, J) of ``slopes`` vary with the true class, summed over G."""
-        return kernels().contrast_variance(said, self.votes, self.bias, slopes, contrasts)
+    def variance(
+        self, said: np.ndarray, slopes: np.ndarray, weights: np.ndarray, reference: np.ndarray
+    ) -> np.ndarray:
+        """Return (X,) how much ``slopes`` less their mean by ``reference`` (J,), which sums to 1 or is 0,
+        vary with the true class, summed over models by ``weights`` (J,).
+        """
+        return kernels().slope_variance(said, self.votes, self.bias, slopes, weights, reference)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
 
+if TYPE_CHECKING:
+    from faultscape.ranking.points.belief import Belief
+
 _LARGEST = 2**62
+
+
+class Pool(Protocol):
+    """What an estimate asks of a pool: what is ``said`` in the tuples (J, X) that points lie in, and sums
+    over all pixels in images without a mask, however the pool holds these.
+    """
+
+    @property
+    def said(self) -> np.ndarray: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def known(self) -> np.ndarray: ...
+    @property
+    def models(self) -> int: ...
+    @property
+    def size(self) -> float: ...
+    @property
+    def predicted(self) -> np.ndarray: ...
+    def confusions(self, beliefs: Sequence[Belief]) -> list[np.ndarray]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +101,10 @@ class PointPool:
     def predicted(self) -> np.ndarray:
         """(J, C + 1) pixels of each prediction in images without a mask, void included."""
         return np.array([np.bincount(own, self.pixels, self.classes + 1) for own in self.said])
+
+    def confusions(self, beliefs: Sequence[Belief]) -> list[np.ndarray]:
+        """Return (J, C + 1, Y) what each belief expects of the images without a mask."""
+        return [belief.confusion(self.said, self.pixels) for belief in beliefs]
 
 
 @dataclass(frozen=True, eq=False)

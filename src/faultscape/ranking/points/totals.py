@@ -21,7 +21,7 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.belief import Belief, fit_beliefs, prior_belief
-from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.pool import Pool
 
 FOLDS = 5
 
@@ -38,7 +38,7 @@ class PointTotals:
     whether any answer or mask has a class.
     """
 
-    pool: PointPool
+    pool: Pool
     belief: Belief
     believed: np.ndarray
     expected: np.ndarray
@@ -81,15 +81,14 @@ class PointTotals:
         )
 
 
-def point_totals(
-    pool: PointPool, answers: PointAnswers, *, void: bool = True, folds: int = FOLDS
-) -> PointTotals:
+def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds: int = FOLDS) -> PointTotals:
     """Return the confusion counts of a pool from the points answered.
 
     ``void`` says whether the truth may be void; ``folds`` into how many parts the draws are split. Without
     any answer, the counts are those that equal votes expect. Errors: RankingError for answers of another
     number of classes, tuples that the pool lacks, or void answers where the truth has no void.
 
+    >>> from faultscape.ranking.points.pool import PointPool
     >>> pool = PointPool(np.array([[0, 0, 1], [0, 1, 1]]), np.array([70, 10, 20]), classes=2)
     >>> answers = PointAnswers(np.array([0, 1, 1, 2]), np.full(4, 0.01), np.eye(3)[[0, 0, 0, 1]])
     >>> found = point_totals(pool, answers, void=False)
@@ -117,12 +116,12 @@ def point_totals(
     else:  # a single draw corrects nothing but the prior
         whole, others = prior_belief(pool.models, classes, truths), []
         sizes = np.zeros(0)
-    believed = _padded(whole.confusion(pool.said, pool.pixels), classes)
+    believed, *expected_by = (_padded(found, classes) for found in pool.confusions([whole, *others]))
     expected = np.zeros(believed.shape) if others else believed
     left = np.zeros((len(place), classes + 1))
     for k, (belief, size) in enumerate(zip(others, sizes, strict=True)):
         own = fold == k
-        expected += size * _padded(belief.confusion(pool.said, pool.pixels), classes)
+        expected += size * expected_by[k]
         left[own, :truths] = shares[own] - belief.probabilities(said[:, own])
     if not others:
         left[:, :truths] = shares - whole.probabilities(said)
@@ -143,16 +142,16 @@ def point_totals(
     )
 
 
-def _check(pool: PointPool, answers: PointAnswers, truths: int) -> None:
+def _check(pool: Pool, answers: PointAnswers, truths: int) -> None:
     shape = answers.shares.shape[1]
     if shape != pool.classes + 1:
         raise RankingError(
             f"answers are about {shape - 1} classes, the pool has {pool.classes}; expected the same classes"
         )
-    if len(answers.place) and not GONE <= answers.place.min() <= answers.place.max() < len(pool.pixels):
+    if len(answers.place) and not GONE <= answers.place.min() <= answers.place.max() < pool.said.shape[1]:
         raise RankingError(
             f"points lie in tuples {answers.place.min()} to {answers.place.max()}; the pool has"
-            f" {len(pool.pixels)}"
+            f" {pool.said.shape[1]}"
         )
     if truths == pool.classes and answers.shares[:, -1].any():
         raise RankingError("some answers are void, but the truth has no void; expected void=True")

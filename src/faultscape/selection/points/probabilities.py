@@ -10,12 +10,14 @@ Source: Neyman 1934 (allocation by spread); mixtures that bound weights: Hesterb
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
 
 import numpy as np
 
 from faultscape.choices import Over
 from faultscape.errors import OptionError, SelectionError
+from faultscape.ranking.points.belief import Belief, kernels
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.intervals import pool_spread
 from faultscape.ranking.points.pool import PointPool
@@ -28,6 +30,27 @@ SPLIT = 0.45  # share drawn by how the votes split
 LEAST_AREA = 1e3  # pixels of a class, below which its rarity raises no probability further
 LEARNT = 50  # draws from which on the leaders are known well enough to draw for them
 LEAST_GAP = 0.005  # differences below are as hard as this one
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """By which numbers pixels are drawn: the variance of ``slopes`` (J, C + 1, Y) under a ``belief``, of
+    which model j's less their mean by ``reference`` (J,) counts by ``variance_weights`` (J,); and the
+    ``area`` (C,) of each class, against which the votes split.
+    """
+
+    belief: Belief
+    slopes: np.ndarray
+    variance_weights: np.ndarray
+    reference: np.ndarray
+    area: np.ndarray
+
+    def weights(self, said: np.ndarray) -> np.ndarray:
+        """Return (2, X) of tuples (J, X) how their votes split, and by how much they are expected to add to
+        the variance.
+        """
+        variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference)
+        return np.sqrt([kernels().vote_split(said, self.area), variance])
 
 
 def point_probabilities(
@@ -48,51 +71,49 @@ def point_probabilities(
     >>> (probability * pool.pixels).sum().round(9), bool(probability.argmax() == 1)  # where they disagree
     (np.float64(1.0), True)
     """
-    pool = totals.pool
+    pool = cast("PointPool", totals.pool)
+    weights = point_allocation(totals, goal, metric=metric, over=over).weights(pool.said)
+    return mixed(weights, weights @ pool.pixels, pool.size)
+
+
+def point_allocation(
+    totals: PointTotals, goal: PointGoal = "order", *, metric: str = "miou", over: Over = "union"
+) -> Allocation:
+    """Return by which numbers pixels are drawn; arguments and errors as those of `point_probabilities`."""
     if goal not in POINT_GOALS:
         raise OptionError(f"goal={goal!r} is none of {', '.join(POINT_GOALS)}")
-    if not pool.size:
+    if not totals.pool.size:
         raise SelectionError("no pixel is left to draw: every image has a mask")
     found = point_scores(totals, metric, over=over)
-    contrasts = _contrasts(totals, found, goal)
-    spread = np.sqrt(totals.belief.variance(pool.said, _truths(found, totals), contrasts))
-    uniform = np.full(len(pool.pixels), 1 / pool.size)
-    split = _in_proportion(_split(pool), pool, uniform)
-    optimal = _in_proportion(spread, pool, uniform)
-    return FLOOR * uniform + SPLIT * split + (1 - FLOOR - SPLIT) * optimal
+    # of the true classes that the belief knows: without void where the truth has none
+    slopes = np.ascontiguousarray(found.slopes[:, :, : len(totals.belief.bias)])
+    area = np.maximum(totals.pool.predicted.mean(0)[:-1], LEAST_AREA)
+    return Allocation(totals.belief, slopes, *_asked(totals, found, goal), area)
 
 
-def _contrasts(totals: PointTotals, found: PointScores, goal: str) -> np.ndarray:
-    """Return (G, J) the linear combinations of scores whose variances are to be small, in their sum."""
+def mixed(weights: np.ndarray, sums: np.ndarray, size: float) -> np.ndarray:
+    """Return (X,) the probability of one pixel of tuples with these `Allocation.weights` (2, X), whose
+    ``sums`` (2,) are those over all ``size`` pixels.
+    """
+    out = np.full(weights.shape[1], FLOOR / size)
+    for share, weight, total in zip((SPLIT, 1 - FLOOR - SPLIT), weights, sums, strict=True):
+        out += share * (weight / total if total > 0 else 1 / size)
+    return out
+
+
+def _asked(totals: PointTotals, found: PointScores, goal: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return by which weights (J,) variances of scores are to be small in their sum, each less the mean of
+    all by a reference (J,); 0 for the scores themselves.
+    """
     models = totals.pool.models
+    even = np.ones(models)
     if goal == "values" or models == 1:
-        return np.eye(models)
+        return even, np.zeros(models)
     if goal == "best" and found.draws >= LEARNT and not np.isnan(found.score).all():
         first = int(np.nanargmax(found.score))
         gap = np.maximum(
             found.score[first] - found.score, pool_spread(totals, found).error_of_differences[first]
         )
-        rows = (np.eye(models)[first] - np.eye(models)) / np.fmax(gap, LEAST_GAP)[:, None]
-        return np.delete(rows, first, axis=0)
-    return np.eye(models) - 1 / models  # the sum of squares is that of all differences, over J
-
-
-def _truths(found: PointScores, totals: PointTotals) -> np.ndarray:
-    """Return the slopes of the true classes that the belief knows: without void where the truth has none."""
-    return np.ascontiguousarray(found.slopes[:, :, : len(totals.belief.bias)])
-
-
-def _split(pool: PointPool) -> np.ndarray:
-    """Return (X,) how the votes for each class split at a tuple, against how many pixels the class has."""
-    area = np.maximum(pool.predicted.mean(0)[:-1], LEAST_AREA)
-    out = np.zeros(len(pool.pixels))
-    for c in range(pool.classes):
-        share = (pool.said == c).mean(0)
-        out += share * (1 - share) / area[c]
-    return np.sqrt(out)
-
-
-def _in_proportion(weights: np.ndarray, pool: PointPool, otherwise: np.ndarray) -> np.ndarray:
-    """Return probabilities in proportion to weights (X,), or ``otherwise`` where none is above 0."""
-    total = weights @ pool.pixels
-    return weights / total if total > 0 else otherwise
+        leader = np.arange(models) == first
+        return np.where(leader, 0.0, np.fmax(gap, LEAST_GAP) ** -2), leader.astype(float)
+    return even, even / models  # the sum of squares is that of all differences, over J

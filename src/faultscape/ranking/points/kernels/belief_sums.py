@@ -66,27 +66,58 @@ def expected_slopes(said, votes, bias, slopes):
 
 
 @jit
-def contrast_variance(said, votes, bias, slopes, contrasts):
-    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over
-    G.
+def slope_variance(said, votes, bias, slopes, weights, reference):
+    """Return (X,) the variance over the true class of each model's slope less the mean of all by the
+    ``reference`` (J,), which sums to 1 or is 0, times ``weights`` (J,), summed over models.
+
+    Slopes are measured from those of the first model, so that equal models differ by nothing at all.
     """
-    n_contrasts = len(contrasts)
     truths = len(bias)
+    compared = reference.any()
     out = np.zeros(said.shape[1])
     p = np.empty(truths)
-    value = np.empty(truths)
+    first = np.zeros(truths)
+    common = np.zeros(truths)
+    apart = np.empty(truths)
     for x in range(said.shape[1]):
         _probabilities(said, x, votes, bias, p)
-        for g in range(n_contrasts):
-            for y in range(truths):
-                value[y] = 0.0
-            for j in range(len(said)):
-                k = said[j, x]
-                for y in range(truths):
-                    value[y] += contrasts[g, j] * slopes[j, k, y]
+        if compared:
+            first[:] = slopes[0, said[0, x]]
+            common[:] = 0.0
+            for j in range(1, len(said)):
+                if reference[j] != 0:
+                    k = said[j, x]
+                    for y in range(truths):
+                        common[y] += reference[j] * (slopes[j, k, y] - first[y])
+        for j in range(len(said)):
+            if weights[j] == 0:
+                continue
+            k = said[j, x]
             mean = 0.0
             for y in range(truths):
-                mean += p[y] * value[y]
+                apart[y] = slopes[j, k, y] - first[y] - common[y]
+                mean += p[y] * apart[y]
+            square = 0.0
             for y in range(truths):
-                out[x] += p[y] * (value[y] - mean) ** 2
+                square += p[y] * (apart[y] - mean) ** 2
+            out[x] += weights[j] * square
     return out
+
+
+@jit
+def vote_split(said, area):
+    """Return (X,) the sum over classes of how the votes of the models split, share (1 - share), over the
+    ``area`` (C,) of the class; a vote for no class counts in no sum.
+    """
+    models = len(said)
+    out = np.zeros(said.shape[1])
+    votes = np.zeros(len(area) + 1)
+    for x in range(said.shape[1]):
+        for j in range(models):
+            votes[said[j, x]] += 1
+        for j in range(models):
+            k = said[j, x]
+            if k < len(area):  # a class that was counted has no votes left
+                out[x] += votes[k] * (models - votes[k]) / area[k]
+            votes[k] = 0
+    return out / models**2

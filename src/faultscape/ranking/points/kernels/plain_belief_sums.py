@@ -42,21 +42,39 @@ def expected_slopes(said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slope
     return out
 
 
-def contrast_variance(
-    said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slopes: np.ndarray, contrasts: np.ndarray
+def slope_variance(
+    said: np.ndarray,
+    votes: np.ndarray,
+    bias: np.ndarray,
+    slopes: np.ndarray,
+    weights: np.ndarray,
+    reference: np.ndarray,
 ) -> np.ndarray:
-    """Return (X,) the variance over the true class of the slopes times ``contrasts`` (G, J), summed over
-    G.
+    """Return (X,) the variance over the true class of each model's slope less the mean of all by the
+    ``reference`` (J,), which sums to 1 or is 0, times ``weights`` (J,), summed over models.
     """
     out = np.zeros(said.shape[1])
     for rows in _blocks(said.shape[1]):
         p = probabilities(said[:, rows], votes, bias)
-        for contrast in contrasts:
-            value = np.zeros(p.shape)
-            for own, part, table in zip(said[:, rows], contrast, slopes, strict=True):
-                value += part * table[own]
-            value -= (p * value).sum(1, keepdims=True)
-            out[rows] += (p * value**2).sum(1)
+        own = np.stack([table[labels] for labels, table in zip(said[:, rows], slopes, strict=True)])
+        if reference.any():
+            own -= own[0].copy()
+        common = np.tensordot(reference, own, 1)
+        for weight, slope in zip(weights, own, strict=True):
+            apart = slope - common
+            apart -= (p * apart).sum(1, keepdims=True)
+            out[rows] += weight * (p * apart**2).sum(1)
+    return out
+
+
+def vote_split(said: np.ndarray, area: np.ndarray) -> np.ndarray:
+    """Return (X,) the sum over classes of how the votes of the models split, share (1 - share), over the
+    ``area`` (C,) of the class; a vote for no class counts in no sum.
+    """
+    out = np.zeros(said.shape[1])
+    for c, pixels in enumerate(area):
+        share = (said == c).mean(0)
+        out += share * (1 - share) / pixels
     return out
 
 
