@@ -8,12 +8,8 @@ import pytest
 from faultscape.errors import OptionError
 from faultscape.metrics import pixel
 from faultscape.ranking.points.answers import PointAnswers
-from faultscape.ranking.points.measures import (
-    border_range,
-    deciding_points,
-    point_confusion,
-    point_measure,
-)
+from faultscape.ranking.points.measures import deciding_points, point_confusion, point_measure
+from faultscape.ranking.points.open_ranges import border_range
 from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.scores import POINT_METRICS
 from faultscape.ranking.points.totals import point_totals

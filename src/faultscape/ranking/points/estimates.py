@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.choices import Over
-from faultscape.ranking.points.scores import Totals, counted_classes, score
+from faultscape.ranking.points.scores import Score, Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals
 
 CAUTION = 40.0  # a class whose total has a relative error e moves 1 / (1 + 40 e^2) of the way
@@ -31,7 +31,7 @@ LEVEL = 0.03  # and of the level of all
 class PointScores:
     """Scores (J,), as estimated and as believed and corrected, of one metric; ``terms`` (J, N), ``slopes``
     (J, C + 1, C + 1) what one more pixel is worth, and the weights of the correction, for the level and for
-    differences.
+    differences; ``at`` is the score where the slopes were taken.
     """
 
     metric: str
@@ -41,6 +41,7 @@ class PointScores:
     terms: np.ndarray
     slopes: np.ndarray
     weights: tuple[float, float]
+    at: Score | None = None
 
     @property
     def draws(self) -> int:
@@ -71,14 +72,16 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     plain = score(believed, metric, counted)
     if not totals.draws:
         nothing = np.zeros((totals.pool.models, 0))
-        return PointScores(metric, plain.value, plain.value, plain.value, nothing, plain.slopes(), (0.0, 0.0))
+        same = plain.value
+        slopes = plain.slopes()
+        return PointScores(metric, same, same, same, nothing, slopes, (0.0, 0.0), plain)
     between = _as_far_as_known(totals, expected, corrected)
     there = score(between, metric, counted)
     slopes = there.slopes()
     terms = totals.terms(slopes)
     moved = there.value + there.change(between, corrected)
     found, weights = shrunk(plain.value, moved, _covariance(terms))
-    return PointScores(metric, found, plain.value, moved, terms, slopes, weights)
+    return PointScores(metric, found, plain.value, moved, terms, slopes, weights, there)
 
 
 def shrunk(

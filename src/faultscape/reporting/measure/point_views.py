@@ -65,7 +65,7 @@ def _left_open(part: PointsPart) -> list[str]:
     rows = (
         (
             part["cannot_tell"],
-            "where nobody can tell are left out, as if missing at random; whatever they show",
+            "where nobody can tell are left out, as if missing at random; with any class",
             part["cannot_tell_leaves_open"],
         ),
         (

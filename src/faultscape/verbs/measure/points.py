@@ -2,7 +2,8 @@
 say about all images that could be drawn.
 
 Conventions: the document has the form of that of masks, so that tables and pages are the same. Intervals
-speak of this pool. The IoU of a class that fewer than ``FEW`` points decide has no interval.
+speak of this pool. The IoU of a class that fewer than ``FEW`` points decide has no interval, and without any
+such point no value; mIoU counts it by what the models' agreement with each other leads to expect.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from faultscape.errors import OptionError, counted
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.ranking.points.answers import PointAnswers
-from faultscape.ranking.points.intervals import open_range
 from faultscape.ranking.points.measures import (
     FEW,
     PointMeasure,
-    border_range,
     deciding_points,
     point_confusion,
     point_measure,
 )
+from faultscape.ranking.points.open_ranges import border_range, open_range
 from faultscape.ranking.points.scores import POINT_METRICS
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.points.evidence import (
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import MeasureOptions
 
 _APPLY = {"selection", "truth", "over"}  # the options that change a measurement of points
+SHOWN = 10  # points that show a class, below which its confusions are not given
 _ELSEWHERE = {"source", "output"}  # what is measured, and where it goes
 
 
@@ -173,6 +174,7 @@ def _entries(
     values = np.array([one.values for one in by_class])  # (C, J)
     ends = np.array([one.intervals for one in by_class])  # (C, J, 2)
     if not exact:
+        values = np.where(deciding.T > 0, values, np.nan)
         ends = np.where((deciding.T >= FEW)[..., None], ends, np.nan)
     out: dict[str, dict[str, MetricEntry]] = {}
     for j, model in enumerate(found.models):
@@ -236,7 +238,7 @@ def _confusions(
     """
     counts = np.rint(point_confusion(totals)).astype(np.int64).transpose(0, 2, 1)
     if not exact:
-        few = (answers.shares[answers.known] > 0).sum(0) < FEW
+        few = (answers.shares[answers.known] > 0).sum(0) < SHOWN
         counts[:, few] = 0
     return {model: cells[:-1].tolist() for model, cells in zip(found.models, counts, strict=True)}
 

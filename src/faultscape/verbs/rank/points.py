@@ -18,6 +18,7 @@ from faultscape.nouns import JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
+from faultscape.ranking.points.open_ranges import open_range
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
@@ -178,11 +179,11 @@ def point_notes(found: PointEvidence, totals: PointTotals, scores: PointScores) 
         )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))
-        ends = intervals.open_range(totals, scores)
+        ends = open_range(totals, scores)
         most = 100 * float(np.nanmax(np.abs(ends)))
         notes.append(
             f"{counted(found.untold, 'point')} ({100 * share:.0f} %) where nobody can tell: left out, as if"
-            f" missing at random; they could move a score by at most {most:.1f} points"
+            f" missing at random; whatever they show could change a score by {most:.1f} points"
         )
     if found.waiting:
         after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""
