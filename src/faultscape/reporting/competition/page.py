@@ -33,7 +33,7 @@ from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, ChartPoint, HeatCell, Line, axis, number
+from faultscape.reporting.view import Axis, ChartPoint, HeatCell, Line, Mark, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
@@ -375,9 +375,16 @@ def _of_points(facts: PointFacts) -> dict[str, Any]:
         "lead": lead_table(standings.rankings[POINTS]) if standings else None,
         "later": standing_tables.rank_table(POINTS, later, facts.slots.models) if later else None,
         "models": len(one["models"]) if one else len(facts.slots.models),
+        "own": _own_miou(one) if one else None,
         "few": _FEW["points"],
         "serve": shlex.join(["faultscape", "label", "serve", facts.study, "--selection", facts.selection]),
     }
+
+
+def _own_miou(one: SetDocument) -> Mark | None:
+    """Return the mIoU of the only model; None if there are several."""
+    entries = [of["miou"] for of in one["models"].values()]
+    return Mark(entries[0]["value"], entries[0]["low"], entries[0]["high"]) if len(entries) == 1 else None
 
 
 def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _left_open(part: PointsPart) -> list[str]:
     return [
         f"{counted(number, 'point')} ({percent(number, part['answered'])} of those answered) {how}, a model's"
         f" mIoU would change by {_points(min(low for low, _ in ends.values()))} to"
-        f" {_points(max(high for _, high in ends.values()))} points at most."
+        f" {_points(max(high for _, high in ends.values()))} points."
         for number, how, ends in rows
         if number
     ]
@@ -131,7 +131,7 @@ def _mark(entry: MetricEntry, name: str, *, few: bool) -> Mark:
     value = entry["per_class"][name]
     low = entry["per_class_low"][name]
     high = entry["per_class_high"][name]
-    return Mark(value, low, high, "few" if few and value is not None else "")
+    return Mark(value, low, high, "few" if few else "")
 
 
 def few_classes(table: Table) -> Sequence[str]:
