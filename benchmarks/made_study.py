@@ -66,10 +66,12 @@ def write_files(folder: Path, images: int, models: int, side: int) -> None:
             os.link(kinds[k % len(kinds)], folder / room / f"{identity(k)}.png")
 
 
-def write_collected(root: Path, images: int, side: int, shard: int = SHARD) -> None:
+def write_collected(
+    root: Path, images: int, side: int, shard: int = SHARD, *, classes: int = CLASSES
+) -> None:
     """Write a study as collect would leave it, of pictures that are not there."""
     root.mkdir()
-    write_settings(root, Settings(classes=class_settings(resolve(CLASSES)), shard=shard))
+    write_settings(root, Settings(classes=class_settings(resolve(classes)), shard=shard))
     hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images).tolist()
 
     def rows() -> Iterator[Image]:

@@ -224,7 +224,7 @@ class Point:
     pixel: int  # its number in the map at working size, row by row, from 0
     stratum: int  # number of the group of pixels that it was drawn from; 0 for the whole pool
     probability: float  # that a draw of its round takes this pixel, among those of its stratum
-    pool: int  # how many pixels of maps could be drawn
+    pool: int  # how many pixels of maps its images have, with those of images that had a mask
     place = 1  # in its own cell: every drawn point is chosen
 
     @property
@@ -288,6 +288,7 @@ class Definition(TypedDict, total=False):
     temperatures: dict[str, float | str]  # {model: temperature, or uncalibrated}, with discrepancy expected
     top: int  # images chosen for each pair of classifiers
     border: int  # for points: pixels nearer than this to a border of any model's map are not drawn
+    masked: list[str]  # for points: images that had a mask at some draw, which was among the others
     confidence: float  # for pairs: how confident both models must be at least, 0 to 1
     cap: int  # for pairs: at most this many images with the same predicted label of a model
     cap_rule: CapRule  # for pairs: whether the cap counts the images taken, or all that were scanned

@@ -23,10 +23,11 @@ class World:
 
     def __init__(self, items: int, people: int, **rules: object) -> None:
         self.rules = rules
-        self.items, self.training = (
-            [f"item {k}" for k in range(items)],
-            [f"training {k}" for k in range(int(rules.pop("training", 0)))],
-        )  # type: ignore[call-overload]
+        self.items = [f"item {k}" for k in range(items)]
+        self.training, self.planted = (
+            [f"{kind} {k}" for k in range(int(rules.pop(kind, 0)))]  # type: ignore[call-overload]
+            for kind in ("training", "planted")
+        )
         self.people = [f"person-{k}" for k in range(people)]
         self.now, self.hands = 0.0, self.made()
         self.handed: dict[str, list[Handing]] = defaultdict(list)
@@ -36,7 +37,7 @@ class World:
 
     def made(self) -> Assignment:
         out = Assignment(**self.rules)  # type: ignore[arg-type]
-        out.ask(self.items, self.training)
+        out.ask(self.items, self.training, self.planted)
         return out
 
     def ask(self, who: str) -> Handing | None:
@@ -87,6 +88,7 @@ RULES = st.fixed_dictionaries(
         "session": st.integers(1, 6),
         "repeats": st.sampled_from([0.0, 0.3]),
         "training": st.integers(0, 3),
+        "planted": st.sampled_from([0, 0, 2, 9]),
     }
 )
 
@@ -108,7 +110,7 @@ def walk(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> Wor
             world.now += HELD_FOR / 3
         elif act == "read again":
             world.hands.ask(world.items[1:])
-            world.hands.ask(world.items, world.training)
+            world.hands.ask(world.items, world.training, world.planted)
         elif act == "start again":
             world.hands = world.restored()
     return world
@@ -158,7 +160,7 @@ def test_the_same_items_asked_anew_change_nothing(
     for who, item in zip(world.people, world.items[::2], strict=False):
         world.hands.drop(who, item)
     left = [world.hands.left_for(who, world.now) for who in world.people]
-    world.hands.ask(world.items, world.training)
+    world.hands.ask(world.items, world.training, world.planted)
     assert [world.hands.left_for(who, world.now) for who in world.people] == left
 
 
@@ -257,6 +259,20 @@ def test_a_lone_item_that_is_to_be_repeated_is() -> None:
         world.finish(world.people[0])
         assert world.hands.left_for(world.people[0], 0.0) == 0  # else its page would wait for ever
     assert len(world.handed[world.people[0]]) in (1, 2)
+
+
+def test_planted_items_are_a_share_of_what_each_person_is_asked_whatever_others_answered() -> None:
+    world = World(400, 4, overlap=1, repeats=0.1, planted=60)
+    ann, ben, *_ = world.people
+    for who, number in ((ann, 200), (ben, 100)):
+        for _ in range(number):
+            handing = world.ask(who)
+            assert handing is not None
+            world.say(who, handing.item, handing.repeat)
+        known = [one.item for one in world.handed[who] if one.item in world.planted]
+        assert abs(len(known) - number * 0.1 / 1.1) <= 1
+        assert known == world.planted[: len(known)]  # the same ones, so that people can be compared
+        assert not any(one.repeat for one in world.handed[who] if one.item in world.planted)
 
 
 def test_sides_and_repeats_are_balanced_over_many() -> None:

@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -377,7 +377,7 @@ def test_the_results_are_those_of_rank_and_leave_people_out(
     page.goto(f"{held.url}results?without={ann.pseudonym}")
     assert "0 answers that count" in page.inner_text("main")
     page.goto(f"{held.url}results?weighted=1")
-    assert "not weighted by estimated accuracy" in page.inner_text("main")
+    assert "weighted by each person's estimated accuracy" in page.inner_text("main")
     fs.rank(str(held.root))
     standings = json.loads((held.root / "standings-points.json").read_text())["rankings"]["points"]
     with served(held.root, selection="points", campaign=rules(repeats=0)) as again:
@@ -417,13 +417,16 @@ def open_(pointed: Asked, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         yield opened
 
 
-def answer_all(campaign: Any, who: str, said_: str = "void") -> list[tuple[Pixel, int]]:
+def answer_all(
+    campaign: Any, who: str, says: Callable[[Pixel], str] = lambda _: "void"
+) -> list[tuple[Pixel, int]]:
     out = []
     while given := campaign.items_for(who, (), 4):
         for one in given:
-            row = {"key": f"{who}-{len(out):06d}", "id": one.item.id, "repeat": one.repeat, "chosen": said_}
-            assert campaign.take(who, row) == ""
-            out.append(((one.item.image, one.item.row, one.item.column), one.repeat))
+            pixel = (one.item.image, one.item.row, one.item.column)
+            about = {"id": one.item.id, "repeat": one.repeat, "chosen": says(pixel)}
+            assert campaign.take(who, {"key": f"{who}-{len(out):06d}", **about}) == ""
+            out.append((pixel, one.repeat))
     return out
 
 
@@ -439,8 +442,7 @@ def test_points_are_asked_in_the_order_of_the_draws_those_of_an_image_in_a_row_w
         images = [image for image, *_ in block]
         changes = sum(one != other for one, other in itertools.pairwise(images))
         assert changes == len(set(images)) - 1
-    assert answer_all(campaign, "ben")  # two people answer each point, unless asked otherwise
-    assert answer_all(campaign, "eve") == []
+    assert answer_all(campaign, "ben") == []  # one person answers each point, unless asked otherwise
 
 
 def test_some_points_are_asked_again_and_the_second_answer_measures_the_person_alone(
@@ -461,15 +463,92 @@ def test_some_points_are_asked_again_and_the_second_answer_measures_the_person_a
 def test_an_image_that_gets_a_mask_or_is_discarded_is_asked_about_no_more(
     open_: Callable[..., Any], pointed: Asked, tmp_path: Path
 ) -> None:
-    campaign = open_()
+    campaign = open_(campaign=rules(repeats=0.0))
     masked, thrown, *_ = dict.fromkeys(image for image, *_ in pixels(campaign.root))
-    truth = pointed.corpus.truths[pointed.corpus.ids.index(masked)]
-    made.write(tmp_path / "masks" / f"{masked}.png", truth.repeat(ENLARGED, 0).repeat(ENLARGED, 1))
-    fs.label.import_(str(campaign.root), str(tmp_path / "masks"))
+    mask(campaign.root, pointed, [masked], tmp_path)
     campaign.study().answers.discard([(thrown, "blurred")], "test")
     campaign.read_again()
     images = {image for (image, *_), _ in answer_all(campaign, "ann")}
     assert images == {image for image, *_ in pixels(campaign.root)} - {masked, thrown}
+
+
+def mask(root: Path, pointed: Asked, images: Sequence[str], folder: Path) -> None:
+    """Import the true masks of some images."""
+    for image in images:
+        truth = pointed.corpus.truths[pointed.corpus.ids.index(image)]
+        made.write(folder / "masks" / f"{image}.png", truth.repeat(ENLARGED, 0).repeat(ENLARGED, 1))
+    fs.label.import_(str(root), str(folder / "masks"))
+
+
+def test_points_in_images_with_masks_measure_each_person_and_change_no_estimate(
+    open_: Callable[..., Any], pointed: Asked, tmp_path: Path
+) -> None:
+    campaign = open_(campaign=rules(repeats=0.25))
+    masked = list(dict.fromkeys(image for image, *_ in pixels(campaign.root)))[:3]
+    mask(campaign.root, pointed, masked, tmp_path)
+    campaign.read_again()
+    given = answer_all(campaign, "ann", lambda pixel: shows(pointed, pixel))
+    planted = [pixel for pixel, _ in given if pixel[0] in masked]
+    others = len(given) - len(planted)
+    assert len(set(planted)) == len(planted)
+    assert all(len(predicted(pointed, pixel)) > 1 for pixel in planted)  # as most that are drawn
+    assert abs(len(planted) - 0.25 * others) <= 1
+    known = [PointAnswer(*pixel, "void", "ben") for pixel in planted]
+    PointAnswers(campaign.root).add_all(known, "test")
+    rows = {row.pseudonym: row for row in people_rows(campaign, ())}
+    assert rows["ann"].training.startswith(f"{len(planted)} of {len(planted)} (")
+    assert rows["ben"].training.startswith(f"0 of {len(planted)} (0 to ")
+    before = fs.rank(str(campaign.root), resamples=20).rankings["points"].scores
+    for who in ("ann", "ben"):
+        wrong = [one for one in PointAnswers(campaign.root).answers() if one.annotator == who]
+        PointAnswers(campaign.root).take_back([one for one in wrong if one.image in masked], "test")
+    assert fs.rank(str(campaign.root), resamples=20).rankings["points"].scores == before
+
+
+def test_of_two_people_who_differ_about_a_point_each_has_half_of_it(
+    open_: Callable[..., Any], pointed: Asked
+) -> None:
+    campaign = open_(campaign=rules(overlap=2, repeats=0.0))
+    for who in ("ann", "ben"):
+        answer_all(campaign, who, lambda pixel: shows(pointed, pixel))
+    assert answer_all(campaign, "eve") == []
+    agreed = fs.rank(str(campaign.root), resamples=20).rankings["points"].scores
+    point = drawn(campaign.root)[0]
+    pixel = (point.image, point.row, point.column)
+    right = shows(pointed, pixel)
+    wrong = next(name for name in made.NAMES if name != right)
+    PointAnswers(campaign.root).add(PointAnswer(*pixel, wrong, "ben"), "test")
+    known = point_truth(Study(campaign.root), (point,), "labels").shares[0]
+    assert {made.NAMES[k]: known[k] for k in np.flatnonzero(known)} == {right: 0.5, wrong: 0.5}
+    halved = fs.rank(str(campaign.root), resamples=20).rankings["points"].scores
+    PointAnswers(campaign.root).add(PointAnswer(*pixel, f"{right}|{wrong}", "ben"), "test")
+    PointAnswers(campaign.root).add(PointAnswer(*pixel, f"{wrong}|{right}", "ann"), "test")
+    assert halved != agreed
+    assert fs.rank(str(campaign.root), resamples=20).rankings["points"].scores == halved  # as on a border
+
+
+def test_a_person_who_clicks_at_random_is_marked_and_one_who_looks_is_not(
+    open_: Callable[..., Any], pointed: Asked, tmp_path: Path
+) -> None:
+    campaign = open_()
+    rng = np.random.default_rng(1)
+    study = str(campaign.root)
+    fs.select(study, as_="points", sampling=fs.Sampling(points=150), replace=True, engine="local")
+    mask(campaign.root, pointed, sorted({image for image, *_ in pixels(campaign.root)}), tmp_path)
+    campaign.read_again()
+    said_: list[PointAnswer] = []
+    for pixel in pixels(campaign.root):
+        for again in range(2):
+            guess = str(rng.choice(sorted(predicted(pointed, pixel))))
+            said_ += [
+                PointAnswer(*pixel, shows(pointed, pixel), "ann", repeat=again),
+                PointAnswer(*pixel, guess, "ben", repeat=again),
+            ]
+    PointAnswers(campaign.root).add_all(said_, "test")
+    rows = {row.pseudonym: row for row in people_rows(campaign, ())}
+    assert rows["ann"].marks == ()
+    (mark_,) = rows["ben"].marks
+    assert mark_.startswith("answers like chance: differs from masks, other people or most models on ")
 
 
 def test_answers_of_a_table_count_as_answered_and_a_restart_continues(open_: Callable[..., Any]) -> None:

@@ -19,12 +19,17 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError, RankingError, SelectionError
+from faultscape.maps.borders import near_borders
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Point
-from faultscape.reading.points.evidence import read_point_evidence
-from faultscape.reading.points.pool import PixelTuples, draw_pixels, drawable, place_in_image, read_point_pool
+from faultscape.ranking.points.answers import PointAnswers as Told
+from faultscape.ranking.points.pool import PointPool, find_tuples
+from faultscape.reading.points.evidence import read_point_evidence, totals_from
+from faultscape.reading.points.pool import StoredPool, along, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
+from faultscape.selection.points.probabilities import point_allocation, point_probabilities
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.withdrawal import take_back_all
@@ -198,6 +203,38 @@ def test_a_mask_answers_every_point_in_it_and_is_known_in_full(
     assert exact.best_set == ["model-0"]
 
 
+def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_their_masks(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    def masks_of(images: list[str], name: str) -> str:
+        for image in images:
+            (tmp_path / name / image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(corpus.truth / f"{image}.png", tmp_path / name / f"{image}.png")
+        return str(tmp_path / name)
+
+    first = set(corpus.ids[:4])
+    fs.label.import_(study, masks_of(corpus.ids[:4], "some"))
+    answer_all(study, corpus, tmp_path / "first")
+    fs.select(study, more=200, as_="points")
+    later = points_of(study)[POINTS:]
+    assert {p.image for p in later} == set(corpus.ids) - first
+    # their probabilities are those among these images: the draws estimate how many pixels these have
+    assert np.mean([1 / p.probability for p in later]) == pytest.approx(corpus.truths[4:].size, rel=0.3)
+    answer_all(study, corpus, tmp_path / "later")
+    before = fs.rank(study, selection="points").rankings["points"].scores
+    # a mask that arrives later takes the place of the answers in its image
+    fs.label.import_(study, masks_of(corpus.ids[4:7], "more"))
+    after = fs.rank(study, selection="points").rankings["points"].scores
+    for model in ("model-0", "model-1", "model-2"):
+        assert before[model] == pytest.approx(pooled(corpus, model), abs=0.04)
+        assert after[model] == pytest.approx(pooled(corpus, model), abs=0.03)
+    fs.label.import_(study, masks_of(corpus.ids[1:2], "other"), truth="other")
+    with refused(
+        RankingError, "of those that had one then 3 images have none in truth 'other' .*: import it again"
+    ):
+        fs.rank(study, selection="points", truth="other")
+
+
 def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -254,26 +291,89 @@ def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     )
 
 
-def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str) -> None:
+def pool_of(study: str, border: int = 0) -> StoredPool:
+    """All pixels that can be drawn."""
     held = Study(study)
-    define = held.selection("points").slots.definition
-    images = drawable(held, held.models, define)
-    pool = read_point_pool(held, held.models, define, images).unlabelled
-    assert pool.pixels.sum() == 10 * 36 * 48
-    weights = np.arange(1, len(pool.pixels) + 1) % 7  # of some tuples never
-    chance = weights / (weights @ pool.pixels)
-    # as many numbers as units of weight, each in the middle of one
-    units = int(weights @ pool.pixels)
-    drawn = draw_pixels(held, held.models, define, images, pool, chance, (np.arange(units) + 0.5) / units)
-    times: dict[tuple[str, int], int] = {}
-    for image, pixel, _ in drawn:
-        times[image, pixel] = times.get((image, pixel), 0) + 1
-    maps = {image: [held.maps(model)[image].ravel() for model in held.models] for image in images}
-    weight_of = dict(zip(map(tuple, pool.labels.T.tolist()), weights.tolist(), strict=True))
-    for image in images:
-        for pixel, said in enumerate(zip(*(own.tolist() for own in maps[image]), strict=True)):
-            assert times.get((image, pixel), 0) == weight_of[said]
-    assert all(one == pytest.approx(times[image, pixel] / units) for image, pixel, one in drawn)
+    images = drawable(held, held.models, held.selection("points").slots.definition)
+    return read_point_pool(held, Scope(tuple(held.models), "", border, tuple(held.models)), images)
+
+
+@pytest.mark.parametrize("border", [0, 1])
+def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str, border: int) -> None:
+    pool = pool_of(study, border)
+    held = Study(study)
+    none = Told(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
+    by = point_allocation(totals_from(pool, none, held.classes))
+    number = 50_000
+    drawn = pool.draw(by, (np.arange(number) + 0.5) / number)
+    # the same in memory
+    maps = np.array([[held.maps(model)[image] for image in pool.images] for model in held.models])
+    inside = np.array([[near_borders(own, border) for own in of_model] for of_model in maps]).any(0)
+    inside = ~inside.ravel()
+    found = find_tuples(maps.reshape(len(maps), -1)[:, inside], CLASSES)
+    whole = totals_from(PointPool(found.said, found.pixels(), CLASSES), none, held.classes)
+    chance = np.zeros(inside.size)
+    chance[inside] = point_probabilities(whole)[found.place]
+    place = {image: k for k, image in enumerate(pool.images)}
+    at = np.array([place[image] * maps[0, 0].size + pixel for image, pixel, _ in drawn])
+    assert [probability for _, _, probability in drawn] == pytest.approx(chance[at], rel=1e-9)
+    # numbers at equal distances find a pixel as often as its probability says, to within one
+    assert np.abs(np.bincount(at, minlength=inside.size) - number * chance).max() < 1 + 1e-6
+
+
+def test_tuples_are_counted_once_and_again_when_a_map_changes_or_a_file_is_damaged(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    """What is kept is told from what it was counted from."""
+    shutil.rmtree(Path(study) / "tuples")
+    before = pool_of(study)
+    kept = {path: path.stat().st_mtime_ns for path in Path(study, "tuples").rglob("*.tuples")}
+    assert len(kept) == 3  # one of each shard
+    again = pool_of(study)
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    damaged = next(iter(kept))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
+    for other in (again, pool_of(study)):
+        assert other.predicted.tolist() == before.predicted.tolist()
+        assert other.pixels.tolist() == before.pixels.tolist()
+    assert damaged.stat().st_mtime_ns != kept[damaged]
+    # one map changes: its shard is counted again, and its old tuples are gone
+    folder = tmp_path / "changed"
+    shutil.copytree(corpus.models["model-2"], folder)
+    image = corpus.ids[0]
+    made.Image.fromarray(np.zeros((36, 48), np.uint8)).save(folder / f"{image}.png")
+    fs.predict(study, {"model-2": str(folder)}, engine="local")
+    changed = pool_of(study)
+    now = set(Path(study, "tuples").rglob("*.tuples"))
+    assert len(now) == 3
+    assert len(now & {*kept}) == 2
+    difference = (changed.predicted - before.predicted)[2]
+    was = np.bincount(corpus.maps["model-2"][0].ravel(), minlength=CLASSES + 1)
+    assert difference.tolist() == (np.bincount([0] * 36 * 48, minlength=CLASSES + 1) - was).tolist()
+
+
+def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, corpus: made.Corpus) -> None:
+    def scopes() -> int:
+        return len(list(Path(study, "tuples").iterdir()))
+
+    assert scopes() == 1
+    fs.label.import_(study, str(corpus.truth))
+    fs.rank(study, selection="points")
+    with_truth = scopes()
+    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
+    fs.compare(study, engine="local")
+    fs.rank(study, selection="points")
+    assert scopes() == with_truth + 1
+    assert main(["predict", study, "--remove", "model-3"]) == 0
+    fs.rank(study, selection="points")
+    assert scopes() == with_truth
+
+
+def test_what_has_no_weight_is_never_drawn() -> None:
+    weights = np.array([0.0, 0.3, 0.0, 0.0, 0.1, 0.0])
+    place, inside = along(weights, np.array([0.0, 0.75, 1 - 1e-16, 1.0]))
+    assert place.tolist() == [1, 4, 4, 4]
+    assert ((inside >= 0) & (inside <= 1)).all()
 
 
 @pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
@@ -382,6 +482,34 @@ def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
     assert fs.rank(study, selection="points").rankings["points"].scores == pytest.approx(before)
 
 
+def test_where_two_people_differ_the_one_who_is_more_often_right_counts_if_people_are_weighted(
+    study: str, corpus: made.Corpus
+) -> None:
+    rng = np.random.default_rng(2)
+    truths = dict(zip(corpus.ids, corpus.truths, strict=True))
+    pixels = list(dict.fromkeys((p.image, p.row, p.column) for p in points_of(study)))
+    right = [made.NAMES[truths[image][row, column]] for image, row, column in pixels]
+    answers = [PointAnswer(*pixel, name, "eve") for pixel, name in zip(pixels, right, strict=True)]
+    held = Study(study).point_answers
+    held.add_all(answers, "test")
+    by_eve = fs.rank(study, selection="points", resamples=20).rankings["points"].scores
+    held.take_back(answers, "test")
+    for k, (pixel, name) in enumerate(zip(pixels, right, strict=True)):
+        for who in [("ann", "ben"), ("ben", "eve"), ("eve", "ann")][k % 3]:
+            wrong = who == "ben" and rng.random() < 0.4
+            said = made.NAMES[(made.NAMES.index(name) + 1) % CLASSES] if wrong else name
+            held.add(PointAnswer(*pixel, said, who), "test")
+    assert main(["rank", study, "--selection", "points", "--weight-annotators"]) == 0
+    kept = json.loads((Path(study) / "standings-points.json").read_text())
+    assert kept["rankings"]["points"]["scores"] == pytest.approx(by_eve, abs=1e-9)
+    weights = kept["definitions"]["annotator_weights"]
+    assert weights["ben"] < weights["ann"] == weights["eve"]
+    assert any(note.startswith("answers are weighted by the estimated accuracy") for note in kept["notes"])
+    halves = fs.rank(study, selection="points", resamples=20)
+    assert "annotator_weights" not in halves.definitions
+    assert halves.rankings["points"].scores != pytest.approx(by_eve, abs=1e-3)
+
+
 def test_the_first_points_count_in_their_order(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     fs.label.export(study, str(tmp_path / "out"), selection="points")
     table = tmp_path / "out" / "points.csv"
@@ -467,11 +595,6 @@ def test_points_do_not_ask_for_masks(study: str) -> None:
     assert Study(study).selection("order").now.asked == 4
     rows = fs.status(study)
     assert any(words == f"points: {POINTS} points" for _, _, words in rows.stages)
-
-
-def test_tuples_of_a_pool_are_looked_up() -> None:
-    pool = PixelTuples(np.array([[0, 0, 1], [1, 2, 0]]), np.array([3, 4, 5]))
-    assert pool.places(np.array([[1, 0], [0, 2]]), 5).tolist() == [2, 1]
 
 
 def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_have_room_for_points(

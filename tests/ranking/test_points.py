@@ -111,6 +111,22 @@ def test_images_with_a_mask_are_known_in_full_and_points_that_lay_in_them_speak_
     ).all()
 
 
+def test_rounds_among_images_without_a_mask_are_unbiased_when_masks_arrive_before_and_after():
+    early, late = np.arange(IMAGES) < 3, np.arange(IMAGES) < 6
+    pool, place = MADE.pool(late)
+    first = unequal(MADE)
+    second = np.where(early[MADE.image], 0, unequal(MADE, seed=2))  # three images had a mask by then
+    second /= second.sum()
+
+    def one(rng: np.random.Generator) -> np.ndarray:
+        pixel = np.append(draw(MADE, first, DRAWS // 2, rng), draw(MADE, second, DRAWS // 2, rng))
+        chance = np.repeat([first, second], DRAWS // 2, axis=0)[np.arange(DRAWS), pixel]
+        shares = np.eye(CLASSES + 1)[MADE.truth[pixel]]
+        return point_totals(pool, PointAnswers(place[pixel], chance, shares), folds=2).corrected
+
+    assert_unbiased(repeated(one), MADE.confusion)
+
+
 def test_points_that_share_an_image_are_one_draw():
     pool, place = MADE.pool()
     even = np.full(len(MADE.truth), 1 / len(MADE.truth))

@@ -23,6 +23,7 @@ import numpy as np
 from faultscape.labelling.answers import WORDS, Answer, latest
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice
+from faultscape.study.answers.points import VOID, PointAnswer
 from faultscape.study.parts import Part
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -231,19 +232,42 @@ class Voices:
             symmetric=True,
         )
 
+    def weights_of_points(
+        self, rows: Sequence[PointAnswer], names: Sequence[str]
+    ) -> Mapping[str, float] | None:
+        """Return {person: weight} by these answers to points, each person's first, of classes of these names;
+        void is one more, and borders and who cannot tell decide nothing. None if all count the same.
+        """
+        if not self.weighted:
+            return None
+        place = {name: k for k, name in enumerate((*names, VOID))}
+        said = [one for one in rows if one.answer in place]
+        return _weights(
+            [(one.image, str(one.row), str(one.column)) for one in said],
+            [one.annotator for one in said],
+            [place[one.answer] for one in said],
+            len(place),
+            symmetric=False,
+        )
+
 
 EVERYBODY = Voices()
 
 
 def _weights(
-    items: Sequence[tuple[str, ...]], people: Sequence[str], classes: Sequence[int], *, symmetric: bool
+    items: Sequence[tuple[str, ...]],
+    people: Sequence[str],
+    said: Sequence[int],
+    classes: int = 2,
+    *,
+    symmetric: bool,
 ) -> dict[str, float] | None:
     # only where it was asked for, as its estimate loads scipy
     from faultscape.labelling.people.estimated_accuracy import answer_weights
 
     numbers = {item: k for k, item in enumerate(dict.fromkeys(items))}
     who, person = np.unique(np.array(people, dtype=np.str_), return_inverse=True)
-    found = answer_weights([numbers[item] for item in items], person, classes, symmetric=symmetric)
+    found = answer_weights([numbers[item] for item in items], person, said, classes, symmetric=symmetric)
     if np.isnan(found.accuracy).all():
         return None
     return dict(zip(who.tolist(), found.weight.round(6).tolist(), strict=True))

@@ -47,9 +47,9 @@ LEVEL = 0.05  # of all tests of all people together
 _SLIPS = 0.05  # share of a careful person's answers that may be faster
 _OFTEN_FAST = 0.25
 _FEWEST_TIMES = 10
-_ALIKE = 2 / 3  # share of items on which careful people agree with most of the others
+ALIKE = 2 / 3  # share of items on which careful people agree with most of the others
 _OFTEN_ONE_SIDE = 0.75
-_OFTEN_ONE_ANSWER = 0.95
+OFTEN_ONE_ANSWER = 0.95
 CHANCE = "like chance"
 ONE_SIDE = "always one side"
 FAST = "too fast"
@@ -68,7 +68,7 @@ class CareTest:
 
 
 @dataclass(frozen=True)
-class _Raw:
+class RawTest:
     """A test before the correction: its p-value, the least one that so many answers allow, and whether the
     habit matters.
     """
@@ -115,7 +115,7 @@ def care_tests(
     people = size_of(annotator, annotators, "annotator")
     counts = first & (label < 2)
     table = _Table(item[counts], annotator[counts], label[counts], people)
-    raw: list[dict[str, _Raw]] = []
+    raw: list[dict[str, RawTest]] = []
     for who in range(people):
         mine = annotator == who
         if answers.left is None:
@@ -125,11 +125,11 @@ def care_tests(
             same_length(item=item, left=left)
             side = _one_side(left[mine & (left < 2)])
         chance = table.like_chance(who, symmetric=answers.left is not None)
-        raw.append({CHANCE: chance, ONE_SIDE: side, FAST: _too_fast(seconds[mine])})
-    return _corrected(raw, level)
+        raw.append({CHANCE: chance, ONE_SIDE: side, FAST: too_fast(seconds[mine])})
+    return corrected(raw, level)
 
 
-def _corrected(raw: Sequence[dict[str, _Raw]], level: float) -> list[dict[str, CareTest]]:
+def corrected(raw: Sequence[dict[str, RawTest]], level: float) -> list[dict[str, CareTest]]:
     """Return tests with p-values multiplied by the number of tests that could find anything (Tarone 1990)."""
     least = np.array([test.least for one in raw for test in one.values()])
     number = next((k for k in range(1, len(least) + 1) if (least <= level / k).sum() <= k), 1)
@@ -148,21 +148,26 @@ def _corrected(raw: Sequence[dict[str, _Raw]], level: float) -> list[dict[str, C
     ]
 
 
-def _one_side(left: np.ndarray) -> _Raw:
+def _one_side(left: np.ndarray) -> RawTest:
     number = len(left)
     chosen = int(left.sum())
     more = max(chosen, number - chosen)
     p_value = min(1.0, 2 * float(bdtr(number - more, number, 0.5))) if number else 1.0
-    return _Raw(more, number, p_value, min(1.0, 2 * 0.5**number), more >= _OFTEN_ONE_SIDE * number > 0)
+    return RawTest(more, number, p_value, min(1.0, 2 * 0.5**number), more >= _OFTEN_ONE_SIDE * number > 0)
 
 
-def _too_fast(seconds: np.ndarray) -> _Raw:
+def too_fast(seconds: np.ndarray) -> RawTest:
+    """Return the test whether answers that took these ``seconds`` (N,), NaN if unknown, are too fast.
+
+    >>> too_fast(np.array([0.2] * 3 + [4.0] * 9)).matters
+    True
+    """
     known = seconds[~np.isnan(seconds)]
     number = len(known)
     fast = int((known < FASTEST).sum())
     p_value = float(bdtrc(fast - 1, number, _SLIPS)) if fast else 1.0
     least = _SLIPS**number if number >= _FEWEST_TIMES else 1.0
-    return _Raw(fast, number, p_value, least, fast >= _OFTEN_FAST * number > 0)
+    return RawTest(fast, number, p_value, least, fast >= _OFTEN_FAST * number > 0)
 
 
 class _Table:
@@ -176,13 +181,13 @@ class _Table:
         self._yes = (self._said == 1).sum(0)
         self._number = (self._said >= 0).sum(0)
 
-    def like_chance(self, who: int, *, symmetric: bool) -> _Raw:
+    def like_chance(self, who: int, *, symmetric: bool) -> RawTest:
         """Return the test whether a person differs from the others more than these from each other."""
         alike, of, better = self._agreement(who, symmetric=symmetric)
-        lower = float(bdtr(alike, of, _ALIKE)) if of else 1.0
+        lower = float(bdtr(alike, of, ALIKE)) if of else 1.0
         p_value, least = self._unlike_others(who)
-        least = max(least, (1 - _ALIKE) ** of if of else 1.0)
-        return _Raw(of - alike, of, max(p_value, lower), least, not better)
+        least = max(least, (1 - ALIKE) ** of if of else 1.0)
+        return RawTest(of - alike, of, max(p_value, lower), least, not better)
 
     def _unlike_others(self, who: int) -> tuple[float, float]:
         """Return the p-value of a person's being one of the others, and the least one possible."""
@@ -194,7 +199,7 @@ class _Table:
         if there.any():
             own = np.where(mine == 1, yes, number - yes)
             rare = fewer[there] / number[there]
-            return _upper_tail(rare, int((own == fewer)[there].sum())), float(np.prod(rare))
+            return upper_tail(rare, int((own == fewer)[there].sum())), float(np.prod(rare))
         pair = number == 2
         apart = pair & (fewer == 1)
         own = pair & (mine >= 0)
@@ -205,7 +210,7 @@ class _Table:
         p_value = float(hypergeom.sf(int((apart & own).sum()) - 1, whole, int(apart.sum()), of))
         return p_value, float(hypergeom.sf(of - 1, whole, of, of))
 
-    def one_answer(self, who: int) -> _Raw:
+    def one_answer(self, who: int) -> RawTest:
         """Return the test whether a person says yes, or no, more than all do to the same questions."""
         there = (self._said[who] >= 0) & (self._number > 1)
         said = self._said[who][there]
@@ -214,10 +219,10 @@ class _Table:
         yes = int(said.sum())
         more = max(yes, number - yes)
         share = share if yes >= number - yes else 1 - share
-        p_value = min(1.0, 2 * _upper_tail(share, more))
+        p_value = min(1.0, 2 * upper_tail(share, more))
         mixed = share[(share > 0) & (share < 1)]
         least = min(1.0, 2 * float(np.prod(mixed)))
-        return _Raw(more, number, p_value, least, more >= _OFTEN_ONE_ANSWER * number > 0)
+        return RawTest(more, number, p_value, least, more >= OFTEN_ONE_ANSWER * number > 0)
 
     def _agreement(self, who: int, *, symmetric: bool) -> tuple[int, int, bool]:
         """Return on how many items a person agrees with most of the others, of how many, and whether that is
@@ -238,10 +243,10 @@ class _Table:
         return alike, number, chance <= LEVEL
 
 
-def _upper_tail(chances: np.ndarray, count: int) -> float:
+def upper_tail(chances: np.ndarray, count: int) -> float:
     """Return the probability that ``count`` or more of independent events happen (Poisson-binomial).
 
-    >>> round(_upper_tail(np.array([0.5, 0.5, 0.5]), 2), 6)
+    >>> round(upper_tail(np.array([0.5, 0.5, 0.5]), 2), 6)
     0.5
     """
     number = np.ones(1)

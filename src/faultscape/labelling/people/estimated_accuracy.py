@@ -1,12 +1,12 @@
 """The probability that each person is right, if the truth is unknown: Dawid and Skene's model with one coin
 per person, if there are enough answers for it.
 
-Conventions: answers are columns (see ``vote_columns``), one per person and item, of two classes 0 and 1;
-those from 2 on decide nothing and are left out. The model assumes that people's errors are independent of
-each other given the truth. If all err alike, as on items that are hard for everyone, it takes their error for
-the truth, and accuracies are too high. Two people alone show only how often they agree, not who is right: an
-accuracy is given if a person has ``common`` items or more with each of two others, who have as many with each
-other.
+Conventions: answers are columns (see ``vote_columns``), one per person and item, of classes 0 to C - 1, by
+default two; those from C on decide nothing and are left out. The model assumes that people's errors are
+independent of each other given the truth. If all err alike, as on items that are hard for everyone, it takes
+their error for the truth, and accuracies are too high. Two people alone show only how often they agree, not
+who is right: an accuracy is given if a person has ``common`` items or more with each of two others, who have
+as many with each other.
 Source: the model is ``crowd_votes.one_coin``; the pairwise agreement of three people determines each one's
 accuracy: Parisi, Strino, Nadler and Kluger 2014. The minimum is ours: there, accuracies of .6 to .97 had mean
 errors of .05 to .08 in simulations of three and five people who err independently.
@@ -66,13 +66,19 @@ class EstimatedAccuracy:
 
 
 def estimated_accuracy(
-    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, symmetric: bool = False, common: int = COMMON
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int = 2,
+    *,
+    symmetric: bool = False,
+    common: int = COMMON,
 ) -> EstimatedAccuracy:
-    """Return the probability that each person is right by their answers (N,); LabellingError for invalid
-    columns.
+    """Return the probability that each person is right by their answers (N,) of so many ``classes``;
+    LabellingError for invalid columns.
 
-    Classes of a ``symmetric`` question are exchangeable, like the first and the second of two models whose
-    order means nothing: neither is likelier than the other.
+    The two classes of a ``symmetric`` question are exchangeable, like the first and the second of two models
+    whose order means nothing: neither is likelier than the other.
 
     >>> said = estimated_accuracy(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10)
     >>> said.value.round(1).tolist(), said.common.tolist()
@@ -83,7 +89,7 @@ def estimated_accuracy(
     label = vote_column(label, "label")
     same_length(item=item, annotator=annotator, label=label)
     people = size_of(annotator, None, "annotator")
-    decided = label < 2
+    decided = label < classes
     item = item[decided]
     annotator = annotator[decided]
     label = label[decided]
@@ -96,7 +102,8 @@ def estimated_accuracy(
         annotator = np.tile(annotator, 2)
         label = np.append(label, 1 - label)
         weight = 2
-    skill = one_coin(item, annotator, label, 2, annotators=people, pseudo_count=weight * PSEUDO_COUNT).skill
+    pseudo_count = weight * PSEUDO_COUNT
+    skill = one_coin(item, annotator, label, classes, annotators=people, pseudo_count=pseudo_count).skill
     assert skill is not None
     return EstimatedAccuracy(np.where(enough >= common, skill, np.nan), enough)
 
@@ -403,9 +410,16 @@ class AnswerWeights:
 
 
 def answer_weights(
-    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, symmetric: bool = False, common: int = COMMON
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int = 2,
+    *,
+    symmetric: bool = False,
+    common: int = COMMON,
 ) -> AnswerWeights:
-    """Return the weight of each person by their answers (N,); LabellingError for invalid columns.
+    """Return the weight of each person by their answers (N,) of so many ``classes``; LabellingError for
+    invalid columns.
 
     ``symmetric`` and ``common`` (how many items people must share) are those of `estimated_accuracy`.
 
@@ -413,7 +427,7 @@ def answer_weights(
     >>> said.weight.round(2).tolist()
     [2.94, 2.94, 0.22]
     """
-    accuracy = estimated_accuracy(item, annotator, label, symmetric=symmetric, common=common).value
+    accuracy = estimated_accuracy(item, annotator, label, classes, symmetric=symmetric, common=common).value
     known = np.clip(accuracy, 0.5, MOST)
     weight = np.log(known / (1 - known))
     if np.isnan(weight).all():

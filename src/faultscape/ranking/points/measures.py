@@ -15,7 +15,7 @@ from faultscape.choices import Over
 from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.estimates import PointScores, class_weights, point_scores
 from faultscape.ranking.points.intervals import point_difference_intervals, point_intervals, pool_spread
-from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals
 
 FEW = 5  # points that decide a class, below which its interval holds the truth too rarely (measured)
@@ -41,6 +41,7 @@ def point_measure(totals: PointTotals, metric: str = "miou", *, over: Over = "un
     """Return a metric of all models, one of those that `point_scores` names; OptionError for another one, or
     another ``over``.
 
+    >>> from faultscape.ranking.points.pool import PointPool
     >>> from faultscape.ranking.points.totals import point_totals
     >>> masks = np.array([[[5, 0, 0], [1, 4, 0], [0, 0, 0]]])  # of every image
     >>> pool = PointPool(np.array([[0, 1]]), np.zeros(2), classes=2, known=masks)
@@ -55,9 +56,10 @@ def point_measure(totals: PointTotals, metric: str = "miou", *, over: Over = "un
     return PointMeasure(found, point_intervals(found, spread), differences)
 
 
-def deciding_points(pool: PointPool, answers: PointAnswers) -> np.ndarray:
+def deciding_points(pool: Pool, answers: PointAnswers) -> np.ndarray:
     """Return (J, C) how many answered points decide the IoU of each class for each model.
 
+    >>> from faultscape.ranking.points.pool import PointPool
     >>> pool = PointPool(np.array([[0, 0, 1]]), np.ones(3), classes=2)
     >>> shares = np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]])  # the first class, a border, void
     >>> deciding_points(pool, PointAnswers(np.arange(3), np.full(3, 0.1), shares)).tolist()

@@ -162,7 +162,8 @@ def _mean(classes: Score, counted: np.ndarray) -> Score:
     parts = share * np.nan_to_num(classes.value)
     value = np.where(number > 0, parts.sum(1), np.nan)
     slopes = (classes.by_hits, classes.by_true, classes.by_predicted)
-    return Score(value, *(share * np.nan_to_num(slope) for slope in slopes), parts, share)
+    each = (share * np.nan_to_num(slope) for slope in slopes)
+    return Score(value, *each, parts=parts, shares=share)
 
 
 def _fwiou(totals: Totals) -> Score:

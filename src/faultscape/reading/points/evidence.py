@@ -10,7 +10,7 @@ a twentieth may lack one, as if missing at random.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,30 +18,32 @@ import numpy as np
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Classes
 from faultscape.ranking.points.answers import GONE, PointAnswers
-from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
-from faultscape.reading.points.pool import PixelTuples, drawable, lacking_maps, read_point_pool, sum_values
-from faultscape.reading.points.truths import point_truth
+from faultscape.reading.choices import EVERYBODY, Voices
+from faultscape.reading.points.pool import StoredPool, drawable, lacking_maps, read_point_pool
+from faultscape.reading.points.truths import point_truth, with_maps
+from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.standings import SKIPPED
 
 
 @dataclass(frozen=True, eq=False)
 class PointEvidence:
-    """The pixels of the ``images`` that count, and of M draws the labels ``said`` (J, M) of the models, the
-    ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance`` (M,) of the
-    pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image (``drawn_in``).
+    """The ``pool`` of the ``images`` that count, which knows what the ``models`` say at the points, and of M
+    draws the ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance``
+    (M,) of the pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image
+    (``drawn_in``).
 
     ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
     are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
     answers come after one of these and do not count, and ``untold`` how many of the draws nobody can tell.
+    ``weights`` are those of the people's answers, None if all count the same.
     """
 
     models: tuple[str, ...]
     images: tuple[str, ...]
-    unlabelled: PixelTuples
-    labelled: PixelTuples
-    said: np.ndarray
+    pool: StoredPool
     shares: np.ndarray
     chance: np.ndarray
     inside: np.ndarray
@@ -51,6 +53,7 @@ class PointEvidence:
     waiting: int
     after: int
     untold: int
+    weights: Mapping[str, float] | None
 
     @property
     def answered(self) -> np.ndarray:
@@ -63,37 +66,39 @@ def read_point_evidence(
     name: str,
     truth: str,
     where: Collection[str] | None = None,
-    without: Collection[str] = (),
+    voices: Voices = EVERYBODY,
     *,
     engine: str,
 ) -> PointEvidence:
     """Return what is known of a selection of points under a truth, on all its images or those of ``where``,
-    without the answers of some people; RankingError if its images are no longer those that it was drawn from.
+    by the answers of ``voices``; RankingError if its images are no longer those that it was drawn from.
     """
     made = study.selection(name)
     slots = made.slots
     points = slots.points
     define = slots.definition
     left = tuple(model for model in slots.models if model in study.models)
-    pool = drawable(study, left, define)
-    missing = lacking_maps(study, [m for m in study.models if m not in left], pool)
+    everything = drawable(study, left, define)
+    missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
     models = tuple(model for model in (*left, *study.models) if model not in missing)
     models = tuple(dict.fromkeys(models))
-    covered = [image for image in pool if where is None or image in where]
-    images = [image for image in covered if image not in study.discarded]
-    found = read_point_pool(study, models, define, images, truth=truth, points=points, engine=engine)
-    _refuse_other_pool(study, name, left, pool, images, found.unlabelled, found.labelled, engine)
-    known = point_truth(study, points, truth, found.shown, without)
+    covered = set(everything if where is None else where).difference(study.discarded)
+    counts = np.array([image in covered for image in everything], bool)
+    images = tuple(image for image in everything if image in covered)
+    _refuse_lost_maps(study, name, images, truth)
+    scope = Scope(models, truth, define.get("border", 0), left)
+    forget_others(study, scope)
+    pool = read_point_pool(study, scope, everything, counts, points=points, engine=engine)
+    _refuse_other_pool(study, name, pool)
+    known = point_truth(study, points, truth, pool.shown, voices)
     inside = np.isin([point.image for point in points], images) & ~known.labelled
     done = known.done | ~inside
     number = _counted(done)
     kept = slice(0, number)
     return PointEvidence(
         models,
-        tuple(images),
-        found.unlabelled,
-        found.labelled,
-        found.said[:, kept],
+        images,
+        pool,
         known.shares[kept],
         np.array([point.probability for point in points[kept]]),
         inside[kept],
@@ -103,31 +108,24 @@ def read_point_evidence(
         int((~done).sum()),
         int((known.asked & inside)[number:].sum()),
         int((known.untold & inside)[kept].sum()),
+        known.weights,
     )
 
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
-    return totals_from(*pool_and_answers(found, classes), classes)
+    return totals_from(found.pool, answers_of_draws(found), classes)
 
 
-def pool_and_answers(found: PointEvidence, classes: Classes) -> tuple[PointPool, PointAnswers]:
-    """Return the pixels of the images that count, and what is known of the draws from them."""
-    c = len(classes)
-    known = np.zeros((len(found.models), c + 1, c + 1))
-    if len(found.labelled.pixels):
-        *labels, truth = found.labelled.labels.astype(np.int64)
-        each = [np.bincount(own * (c + 1) + truth, found.labelled.pixels, (c + 1) ** 2) for own in labels]
-        known = np.array(each).reshape(known.shape)
-    place = np.full(len(found.inside), GONE)
-    place[found.inside] = found.unlabelled.places(found.said[:, found.inside], c + 1)
-    pool = PointPool(found.unlabelled.labels, found.unlabelled.pixels, c, known)
+def answers_of_draws(found: PointEvidence) -> PointAnswers:
+    """Return what is known of the draws, as answers about the pool."""
+    place = np.where(found.inside, np.arange(len(found.inside)), GONE)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept])
+    return PointAnswers(place[kept], found.chance[kept], found.shares[kept])
 
 
-def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> PointTotals:
+def totals_from(pool: Pool, answers: PointAnswers, classes: Classes) -> PointTotals:
     """Return the confusion counts of a pool from answers. The truth may be void if the class list, a map or
     an answer says so.
     """
@@ -135,33 +133,11 @@ def totals_from(pool: PointPool, answers: PointAnswers, classes: Classes) -> Poi
     return point_totals(pool, answers, void=void)
 
 
-def added_by_image(
-    study: Study,
-    name: str,
-    truth: str,
-    found: PointEvidence,
-    totals: PointTotals,
-    slopes: np.ndarray,
-    *,
-    engine: str,
-) -> np.ndarray:
+def added_by_image(found: PointEvidence, totals: PointTotals, slopes: np.ndarray) -> np.ndarray:
     """Return (J, I) what each of the images that count adds to the change of a score with these ``slopes``
     (J, C + 1, C + 1): its pixels by what is expected of them, or by its map, and its points.
     """
-    define = study.selection(name).slots.definition
-    expected = totals.belief.slopes(found.unlabelled.labels, slopes)
-    *labels, true = found.labelled.labels.astype(np.int64)
-    known = np.array([table[own, true] for table, own in zip(slopes, labels, strict=True)])
-    sums = sum_values(
-        study,
-        found.models,
-        define,
-        found.images,
-        (found.unlabelled, expected),
-        (found.labelled, known),
-        truth=truth,
-        engine=engine,
-    )
+    sums = found.pool.slopes(totals.belief, slopes)
     place = {image: k for k, image in enumerate(found.images)}
     at = [place[image] for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
     for own, added in zip(sums, totals.by_point(slopes) / max(totals.draws, 1), strict=True):
@@ -183,25 +159,28 @@ def _counted(done: np.ndarray) -> int:
     return max(fair, default=0)
 
 
-def _refuse_other_pool(
-    study: Study,
-    name: str,
-    models: tuple[str, ...],
-    pool: list[str],
-    images: list[str],
-    unlabelled: PixelTuples,
-    labelled: PixelTuples,
-    engine: str,
-) -> None:
+def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:
+    """Raise RankingError if images have no map of a truth now that had one when points were drawn: these were
+    drawn among the others, and say nothing about them.
+    """
+    had = set(study.selection(name).slots.definition.get("masked", ())).intersection(images)
+    lost = sorted(had - with_maps(study, sorted(had), truth))
+    if lost:
+        have = f"{counted(len(lost), 'image has', 'images have')} none in truth {truth!r} ({lost[0]})"
+        raise RankingError(
+            f"points of {name!r} were drawn among the images without a mask, and of those that had one then"
+            f" {have}: import it again, discard the image, or redraw the points with `faultscape select"
+            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
+
+
+def _refuse_other_pool(study: Study, name: str, pool: StoredPool) -> None:
     """Raise RankingError if the pixels that could be drawn are not as many as when they were."""
     slots = study.selection(name).slots
-    size = int(unlabelled.pixels.sum() + labelled.pixels.sum())
-    if others := [image for image in pool if image not in set(images)]:
-        rest = read_point_pool(study, models, slots.definition, others, engine=engine)
-        size += int(rest.unlabelled.pixels.sum())
+    size = int(pool.pixels.sum())
     if size != slots.points[0].pool:
         raise RankingError(
             f"selection {name!r} was drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
-            f" {size:,} now, in {counted(len(pool), 'image')}: redraw it with `faultscape select"
+            f" {size:,} now, in {counted(len(pool.images), 'image')}: redraw it with `faultscape select"
             f" {study.place} --selector points --as {name} --replace` (answers count for both)"
         )

@@ -1,68 +1,36 @@
-"""The pixels that points are drawn from: the tuples of labels that models give them, counted from the joint
-runs of the stored maps, and what single pixels are.
+"""The pixels that points are drawn from: which images, sums over their tuples, and the draws.
 
-Conventions: pixels are those of maps at working size, numbered row by row in each image; ``images`` are the
-pool of the drawing (`drawable`), one of each group of near-duplicates, in the order among equals, for which
-every model has a map, whether they are discarded or labelled. Labels are places of classes, C for a model
-that says none of them; C + 1 stands for a truth that has no map of the image. Pixels nearer than ``border``
-to a border of any model's map are left out. Images are read shard by shard, through the engines.
+Conventions: ``images`` are the pool of the drawing (`drawable`), one of each group of near-duplicates, in the
+order among equals, for which every model has a map, whether they are discarded or labelled. Labels and tuples
+are those of ``tuples``. Sums are made where tuples are, shard by shard, through the engines, and added in the
+order of shards; no more than one shard's block of tuples is in memory.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from faultscape.classes.class_lists import allowed, table
-from faultscape.maps import tuples
-from faultscape.maps.borders import near_borders
-from faultscape.maps.counts import joint_tuples
 from faultscape.nouns import Definition, Point
 from faultscape.progress import Tick
+from faultscape.ranking.points.belief import Belief
 from faultscape.reading import fill
 from faultscape.reading.fill import task
-from faultscape.reading.maps import StoredMaps
+from faultscape.reading.points.tuples import Block, Scope, each_block, each_stack, joint_runs, labels_at
 from faultscape.reading.pool import read_drawing_pool
 from faultscape.reading.study import Study
 from faultscape.selection.draws import representatives
+from faultscape.selection.points.probabilities import Allocation, mixed
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
-
-if TYPE_CHECKING:
-    from faultscape.study.parts import Part
+from faultscape.study.tables.corpus import Image, part_name
 
 _AT = "faultscape.reading.points.pool"
-
-
-@dataclass(frozen=True, eq=False)
-class PixelTuples:
-    """Distinct tuples of labels (J, X) that J maps give pixels, in their order, and the pixels (X,) of each;
-    the last row may be that of a truth.
-    """
-
-    labels: np.ndarray
-    pixels: np.ndarray
-
-    def places(self, said: np.ndarray, n: int) -> np.ndarray:
-        """Return which of these tuples (M,) the labels ``said`` (J, M) are; labels are below ``n``."""
-        return np.searchsorted(tuples.packed(self.labels, n), tuples.packed(said, n))
-
-
-@dataclass(frozen=True, eq=False)
-class PixelPool:
-    """The pixels of a pool: ``unlabelled`` of images without a map of the truth, with the labels of J models,
-    ``labelled`` of those with one, with the truth's as the last; and of some single points the labels (J, P)
-    of the models, and the label (P,) of the truth.
-    """
-
-    unlabelled: PixelTuples
-    labelled: PixelTuples
-    said: np.ndarray
-    shown: np.ndarray
+Arrays = Mapping[str, np.ndarray]
 
 
 def drawable(study: Study, models: Sequence[str], define: Definition) -> list[str]:
@@ -95,427 +63,375 @@ def _ids(study: Study, model: str, shard: int) -> set[str]:
 
 
 @dataclass(frozen=True)
-class TuplesJob:
-    """One shard whose tuples are counted: of its ``images``, those with a map of ``truth`` apart ('' for
-    none), and the labels at some ``points`` (image, pixel).
+class PixelJob:
+    """One shard of a pool: its ``images``, and which of them count. ``points`` (image, pixel) are pixels to
+    look at, ``shares`` (image, 0 to 1) where pixels are drawn; ``asked`` is a file of the study with what
+    else a task needs.
     """
 
     study: str
+    scope: Scope
     number: int
-    models: tuple[str, ...]
-    border: int
     images: tuple[str, ...]
-    truth: str
-    points: tuple[tuple[str, int], ...]
+    counted: tuple[bool, ...]
+    points: tuple[tuple[str, int], ...] = ()
+    shares: tuple[tuple[str, float], ...] = ()
+    asked: str = ""
+
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """The tuples of all images."""
+        return each_block(Study(self.study), self.scope, self.number, self.images)
+
+    @property
+    def arrays(self) -> Arrays:
+        """What a task needs."""
+        with np.load(Study(self.study).root / self.asked) as held:
+            return {name: held[name] for name in held.files}
+
+    def leave(self, what: str, arrays: Arrays) -> str:
+        """Store a result, and return the name of its temporary file in the study."""
+        return _leave(Study(self.study), f"{what}-{part_name(self.number)}", arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPool:
+    """The pixels of some ``images``, of which some are ``counted`` (I,), as an estimate takes them
+    (`ranking.points.pool.Pool`): ``said`` (J, P) are the labels of the models at the points asked for, and
+    ``shown`` (P,) those of the truth, C + 1 where it has no map.
+
+    Of each image (I,) how many ``pixels`` it has, and whether it is ``labelled``; of those that count and
+    are not, how many pixels a model predicts as what (``predicted``, (J, C + 1)); of those that are, the
+    confusion counts ``known`` (J, C + 1, C + 1).
+    """
+
+    study: Study
+    scope: Scope
+    images: tuple[str, ...]
+    counted: np.ndarray
+    engine: str
+    workers: int | None
+    classes: int
+    said: np.ndarray
+    shown: np.ndarray
+    pixels: np.ndarray
+    labelled: np.ndarray
+    predicted: np.ndarray
+    known: np.ndarray
+
+    @property
+    def models(self) -> int:
+        """J."""
+        return len(self.scope.models)
+
+    @property
+    def size(self) -> float:
+        """The pixels of the images that count and have no map of the truth."""
+        return float(self.pixels[self.counted & ~self.labelled].sum())
+
+    @property
+    def known_size(self) -> int:
+        """The pixels of the images that count and have one."""
+        return int(self.pixels[self.counted & self.labelled].sum())
+
+    def confusions(self, beliefs: Sequence[Belief]) -> list[np.ndarray]:
+        """Return (J, C + 1, Y) what each belief expects of the images that count and have no map."""
+        arrays = {
+            "votes": np.array([belief.votes for belief in beliefs]),
+            "bias": np.array([belief.bias for belief in beliefs]),
+        }
+        return list(np.sum([held["expected"] for _, held in self._ask("expect", arrays)], axis=0))
+
+    def slopes(self, belief: Belief, slopes: np.ndarray) -> np.ndarray:
+        """Return (J, I) the sums of ``slopes`` (J, C + 1, C + 1) over the pixels of each image that counts,
+        expected or as its map shows.
+        """
+        arrays = {"votes": belief.votes, "bias": belief.bias, "slopes": slopes}
+        return self._by_image("sum_slopes", arrays)[:, self.counted]
+
+    def draw(self, by: Allocation, numbers: np.ndarray) -> list[tuple[str, int, float]]:
+        """Return for each of the ``numbers`` (M,), from 0 to 1, the pixel that it draws, as (image, pixel,
+        the probability of this pixel).
+
+        Images follow each other in their order, and their pixels row by row, so that neither the names of
+        images nor the order of models decide what is drawn.
+        """
+        arrays = _arrays_of(by)
+        weights = self._by_image("weigh", arrays)
+        totals = weights.sum(1)
+        place, inside = along(mixed(weights, totals), numbers)
+        shares = [(self.images[k], share) for k, share in zip(place.tolist(), inside.tolist(), strict=True)]
+        out = [("", 0, 0.0)] * len(shares)
+        places: dict[int, list[int]] = {}
+        shard_of = self._shard_of
+        for k, (image, _) in enumerate(shares):
+            places.setdefault(shard_of[image], []).append(k)
+        jobs = [
+            replace(job, shares=tuple(shares[k] for k in places[job.number]))
+            for job in self._jobs
+            if job.number in places
+        ]
+        for job, held in self._ask("find", {**arrays, "totals": totals}, jobs):
+            found = zip(places[job.number], held["pixel"].tolist(), held["probability"].tolist(), strict=True)
+            for k, pixel, probability in found:
+                out[k] = shares[k][0], pixel, probability
+        return out
+
+    @cached_property
+    def _shard_of(self) -> dict[str, int]:
+        return self.study.corpus.shards_of(self.images)
+
+    @cached_property
+    def _jobs(self) -> list[PixelJob]:
+        return _jobs(self.study, self.scope, self.images, self.counted)
+
+    def _by_image(self, name: str, arrays: Arrays) -> np.ndarray:
+        """Return the sums (K, I) that a task makes for each image."""
+        place = {image: k for k, image in enumerate(self.images)}
+        parts = [(job, held["sums"]) for job, held in self._ask(name, arrays)]
+        out = np.zeros((len(parts[0][1]), len(self.images)))
+        for job, sums in parts:
+            out[:, [place[image] for image in job.images]] = sums
+        return out
+
+    def _ask(
+        self, name: str, arrays: Arrays, jobs: Sequence[PixelJob] | None = None
+    ) -> list[tuple[PixelJob, Arrays]]:
+        """Return what a task finds in each shard, with ``arrays`` to go by."""
+        asked = _leave(self.study, name, arrays)
+        try:
+            todo = [replace(job, asked=asked) for job in (self._jobs if jobs is None else jobs)]
+            return _run(self.study, name, todo, self.engine, self.workers)
+        finally:
+            (self.study.root / asked).unlink()
 
 
 def read_point_pool(
     study: Study,
-    models: Sequence[str],
-    define: Definition,
+    scope: Scope,
     images: Sequence[str],
+    counted: np.ndarray | None = None,
     *,
-    truth: str = "",
     points: Sequence[Point] = (),
     engine: str = "local",
     workers: int | None = None,
-) -> PixelPool:
-    """Return the tuples of the pixels of some ``images``, and the labels at some ``points``, which may lie in
-    others.
+) -> StoredPool:
+    """Return the pixels of some ``images``, of which those ``counted`` (I,) count, by default all, and the
+    labels at some ``points``, which may lie in others.
     """
-    n = len(study.classes) + 1
-    shard_of = study.corpus.shards_of({*images, *(point.image for point in points)})
-    jobs = [
-        TuplesJob(
-            str(study.root),
-            number,
-            tuple(models),
-            define.get("border", 0),
-            tuple(image for image in images if shard_of[image] == number),
-            truth,
-            tuple((point.image, point.pixel) for point in points if shard_of[point.image] == number),
-        )
-        for number in sorted(set(shard_of.values()))
-    ]
-    found = _gathered(study, "count_tuples", jobs, len(shard_of), engine, workers)
-    unlabelled = _read_tuples(found, "rest", len(models), n)
-    labelled = _read_tuples(found, "known", len(models) + 1, n)
-    said = np.zeros((len(models), len(points)), np.int64)
+    counts = np.ones(len(images), bool) if counted is None else counted
+    jobs = _jobs(study, scope, images, counts, points)
+    place = {image: k for k, image in enumerate(images)}
+    side = len(study.classes) + 1
+    pixels = np.zeros(len(images), np.int64)
+    labelled = np.zeros(len(images), bool)
+    predicted = np.zeros((len(scope.models), side), np.int64)
+    known = np.zeros((len(scope.models), side, side), np.int64)
+    said = np.zeros((len(scope.models), len(points)), np.int64)
     shown = np.zeros(len(points), np.int64)
-    places: dict[int, list[int]] = {}
-    for place, point in enumerate(points):
-        places.setdefault(shard_of[point.image], []).append(place)
-    for job, held in zip(jobs, found, strict=True):
-        mine = places.get(job.number, [])
-        said[:, mine] = held["said"]
-        shown[mine] = held["shown"]
-    return PixelPool(unlabelled, labelled, said, shown)
+    shard_of = study.corpus.shards_of({point.image for point in points})
+    mine: dict[int, list[int]] = {}
+    for k, point in enumerate(points):
+        mine.setdefault(shard_of[point.image], []).append(k)
+    for job, held in _run(study, "survey", jobs, engine, workers):
+        at = [place[image] for image in job.images]
+        pixels[at] = held["pixels"]
+        labelled[at] = held["labelled"]
+        predicted += held["predicted"]
+        known += held["known"]
+        asked = mine.get(job.number, [])
+        said[:, asked] = held["said"]
+        shown[asked] = held["shown"]
+    about = (study, scope, tuple(images), counts, engine, workers, side - 1)
+    return StoredPool(*about, said, shown, pixels, labelled, predicted, known)
 
 
-@task(TuplesJob)
-def count_tuples(job: TuplesJob, tick: Tick) -> str:
-    """Count the tuples of one shard's images, and return the name of a temporary file in the study with
-    them.
+@task(PixelJob)
+def survey(job: PixelJob, tick: Tick) -> str:
+    """Count the pixels of a shard's images, what models predict there, and of labelled ones the confusion
+    counts; and look at its points.
     """
     study = Study(job.study)
-    n = len(study.classes) + 1
-    asked: dict[str, list[int]] = {}
-    for place, (image, _) in enumerate(job.points):
-        asked.setdefault(image, []).append(place)
-    inside = set(job.images)
-    said = np.zeros((len(job.models), len(job.points)), np.int64)
-    shown = np.full(len(job.points), n, np.int64)
-    rest: list[tuple[np.ndarray, np.ndarray]] = []
-    known: list[tuple[np.ndarray, np.ndarray]] = []
-    for image, maps, near, truth in _stacks(
-        study, job.number, job.models, job.border, inside | {*asked}, job.truth
-    ):
-        if image in inside:
-            held, of = (rest, maps) if truth is None else (known, [*maps, truth])
-            held.append(_counted(of, near, n))
-        places = asked.get(image, [])
-        pixels = [job.points[place][1] for place in places]
-        for row, label_map in zip(said, maps, strict=True):
-            row[places] = label_map.ravel()[pixels]
-        if truth is not None:
-            shown[places] = truth.ravel()[pixels]
-        tick(1)
-    sink = io.BytesIO()
-    parts = {"rest": tuples.merged(rest), "known": tuples.merged(known)}
-    words = {
-        f"{kind} {what}": part[k] for kind, part in parts.items() for k, what in enumerate(("keys", "pixels"))
-    }
-    np.savez(sink, said=said, shown=shown, **words)  # type: ignore[arg-type]
-    return fill.leave(study.root, f"tuples-{part_name(job.number)}", sink.getvalue())
+    side = len(study.classes) + 1
+    counted = np.array(job.counted, bool)
+    pixels = np.zeros(len(job.images), np.int64)
+    labelled = np.zeros(len(job.images), bool)
+    predicted = np.zeros((len(job.scope.models), side), np.int64)
+    known = np.zeros((len(job.scope.models), side**2), np.int64)
+    for block in job.blocks:
+        counts = counted[block.images]
+        mapped = ~_unlabelled(block, side)
+        pixels += np.bincount(block.images, block.pixels, len(job.images)).astype(np.int64)
+        labelled[block.images[mapped]] = True
+        rest = block.pixels * (counts & ~mapped)
+        inside = counts & mapped
+        truth = block.labels[-1, inside]
+        for j, own in enumerate(block.labels[:-1]):
+            predicted[j] += np.bincount(own, rest, side).astype(np.int64)
+            cells = own[inside].astype(np.int64) * side + truth
+            known[j] += np.bincount(cells, block.pixels[inside], side**2).astype(np.int64)
+        tick(len(block.ends))
+    at_points = dict(zip(("said", "shown"), labels_at(study, job.scope, job.number, job.points), strict=True))
+    found = {"pixels": pixels, "labelled": labelled, "predicted": predicted}
+    return job.leave("survey", found | at_points | {"known": known.reshape(-1, side, side)})
 
 
-@dataclass(frozen=True)
-class MassJob:
-    """One shard of whose ``images`` the mass is summed: over pixels, the probability of their tuples, which
-    the file ``chances`` of the study holds.
-    """
-
-    study: str
-    models: tuple[str, ...]
-    border: int
-    chances: str
-    number: int
-    images: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PlaceJob:
-    """One shard in whose images pixels are found: at each of the ``shares`` (image, 0 to 1) of the image's
-    mass, row by row.
-    """
-
-    study: str
-    models: tuple[str, ...]
-    border: int
-    chances: str
-    number: int
-    shares: tuple[tuple[str, float], ...]
+@task(PixelJob)
+def expect(job: PixelJob, tick: Tick) -> str:
+    """Sum what beliefs expect of a shard's images that count and have no map."""
+    arrays = job.arrays
+    beliefs = [Belief(votes, bias) for votes, bias in zip(arrays["votes"], arrays["bias"], strict=True)]
+    expected = np.zeros(arrays["votes"].shape)
+    counted = np.array(job.counted, bool)
+    for block in job.blocks:
+        asked = counted[block.images] & _unlabelled(block, arrays["votes"].shape[2])
+        said = np.ascontiguousarray(block.labels[:-1, asked])
+        pixels = block.pixels[asked].astype(float)
+        expected += [belief.confusion(said, pixels) for belief in beliefs]
+        tick(len(block.ends))
+    return job.leave("expected", {"expected": expected})
 
 
-def draw_pixels(
-    study: Study,
-    models: Sequence[str],
-    define: Definition,
-    images: Sequence[str],
-    found: PixelTuples,
-    chance: np.ndarray,
-    numbers: np.ndarray,
-    *,
-    engine: str = "local",
-    workers: int | None = None,
-) -> list[tuple[str, int, float]]:
-    """Return for each of the ``numbers`` (M,), from 0 to 1, the pixel that it draws, as (image, pixel, the
-    probability of this pixel): ``chance`` (X,) is that of one pixel of each tuple of the pool.
-
-    Images follow each other in their order, and their pixels row by row, so that neither the names of images
-    nor the order of models decide what is drawn.
-    """
-    sink = io.BytesIO()
-    np.savez(sink, keys=tuples.packed(found.labels, len(study.classes) + 1), chance=chance)
-    name = fill.leave(study.root, "chances", sink.getvalue())
-    work = _Work(study, tuple(models), define.get("border", 0), name, engine, workers)
-    try:
-        mass = work.masses(images)
-        ends = np.cumsum(mass)
-        at = numbers * ends[-1]
-        chosen = np.minimum(np.searchsorted(ends, at, "right"), len(images) - 1)
-        inside = (at - (ends - mass)[chosen]) / mass[chosen]
-        shares: list[tuple[str, float]] = [
-            (images[int(k)], share) for k, share in zip(chosen.tolist(), inside.tolist(), strict=True)
-        ]
-        return [(image, *one) for (image, _), one in zip(shares, work.pixels(shares), strict=True)]
-    finally:
-        (study.root / name).unlink()
+@task(PixelJob)
+def sum_slopes(job: PixelJob, tick: Tick) -> str:
+    """Sum slopes over the pixels of each of a shard's images."""
+    arrays = job.arrays
+    slopes = arrays["slopes"]
+    belief = Belief(arrays["votes"], arrays["bias"])
+    sums = np.zeros((len(slopes), len(job.images)))
+    for block in job.blocks:
+        *labels, truth = block.labels
+        said = np.array(labels)
+        values = belief.slopes(said, np.ascontiguousarray(slopes[:, :, : len(belief.bias)]))
+        known = ~_unlabelled(block, slopes.shape[1])
+        for own, table, row in zip(values, slopes, said, strict=True):
+            own[known] = table[row[known], truth[known]]
+        sums += _sums(block, values, len(job.images))
+        tick(len(block.ends))
+    return job.leave("slopes", {"sums": sums})
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Draws from the images of a study, by the probabilities in one of its files (``chances``)."""
-
-    study: Study
-    models: tuple[str, ...]
-    border: int
-    chances: str
-    engine: str
-    workers: int | None
-
-    def masses(self, images: Sequence[str]) -> np.ndarray:
-        """Return the mass (I,) of some images."""
-        shard_of = self.study.corpus.shards_of(images)
-        about = str(self.study.root), self.models, self.border, self.chances
-        jobs = [
-            MassJob(*about, shard, tuple(image for image in images if shard_of[image] == shard))
-            for shard in sorted(set(shard_of.values()))
-        ]
-        found = _gathered(self.study, "sum_masses", jobs, len(images), self.engine, self.workers)
-        mass = dict[str, float]()
-        for job, held in zip(jobs, found, strict=True):
-            mass |= dict(zip(job.images, held["mass"].tolist(), strict=True))
-        return np.array([mass[image] for image in images])
-
-    def pixels(self, shares: Sequence[tuple[str, float]]) -> list[tuple[int, float]]:
-        """Return the pixel at each of some ``shares`` (image, 0 to 1) of an image's mass, row by row, and its
-        probability.
-        """
-        shard_of = self.study.corpus.shards_of({image for image, _ in shares})
-        places: dict[int, list[int]] = {}
-        for place, (image, _) in enumerate(shares):
-            places.setdefault(shard_of[image], []).append(place)
-        about = str(self.study.root), self.models, self.border, self.chances
-        jobs = [
-            PlaceJob(*about, shard, tuple(shares[place] for place in mine))
-            for shard, mine in sorted(places.items())
-        ]
-        found = _gathered(self.study, "find_pixels", jobs, len(shard_of), self.engine, self.workers)
-        pixel = np.zeros(len(shares), np.int64)
-        chance = np.zeros(len(shares))
-        for job, held in zip(jobs, found, strict=True):
-            pixel[places[job.number]] = held["pixels"]
-            chance[places[job.number]] = held["chance"]
-        return list(zip(pixel.tolist(), chance.tolist(), strict=True))
+@task(PixelJob)
+def weigh(job: PixelJob, tick: Tick) -> str:
+    """Sum the weights by which pixels are drawn over each of a shard's images that count and have no map."""
+    arrays = job.arrays
+    by = _allocation_of(arrays)
+    counted = np.array(job.counted, bool)
+    sums = np.zeros((3, len(job.images)))
+    for block in job.blocks:
+        drawn = counted[block.images] & _unlabelled(block, arrays["slopes"].shape[1])
+        weights = by.weights(np.ascontiguousarray(block.labels[:-1])) * drawn
+        sums += _sums(block, weights, len(job.images))
+        tick(len(block.ends))
+    return job.leave("weights", {"sums": sums})
 
 
-@task(MassJob)
-def sum_masses(job: MassJob, tick: Tick) -> str:
-    """Sum the mass of each of one shard's images, and return the name of a temporary file in the study with
-    them.
-    """
-    study = Study(job.study)
-    chance = _Chances(study, job.chances)
-    mass = dict[str, float]()
-    for image, maps, near, _ in _stacks(study, job.number, job.models, job.border, set(job.images), ""):
-        keys, pixels = tuples.merged([_counted(maps, near, chance.n)])
-        mass[image] = float(chance.of(keys) @ pixels)
-        tick(1)
-    sink = io.BytesIO()
-    np.savez(sink, mass=np.array([mass[image] for image in job.images]))
-    return fill.leave(study.root, f"mass-{part_name(job.number)}", sink.getvalue())
-
-
-@task(PlaceJob)
-def find_pixels(job: PlaceJob, tick: Tick) -> str:
-    """Find the pixels at some shares of the mass of one shard's images, and return the name of a temporary
-    file in the study with them and their probabilities.
-    """
-    study = Study(job.study)
-    chance = _Chances(study, job.chances)
+@task(PixelJob)
+def find(job: PixelJob, tick: Tick) -> str:
+    """Find the pixels at some shares of what a shard's images weigh, and their probabilities."""
+    arrays = job.arrays
+    by = _allocation_of(arrays)
     places: dict[str, list[int]] = {}
     for place, (image, _) in enumerate(job.shares):
         places.setdefault(image, []).append(place)
-    pixels = np.zeros(len(job.shares), np.int64)
-    found = np.zeros(len(job.shares))
-    for image, maps, near, _ in _stacks(study, job.number, job.models, job.border, {*places}, ""):
+    pixel = np.zeros(len(job.shares), np.int64)
+    probability = np.zeros(len(job.shares))
+    for image, maps, near, _ in each_stack(Study(job.study), job.scope, job.number, places):
         begins, long = joint_runs(maps, near)
-        keys = tuples.packed(np.stack([m.ravel()[begins] for m in maps]), chance.n)
-        one = chance.of(keys) if near is None else np.where(near.ravel()[begins], 0.0, chance.of(keys))
-        ends = np.cumsum(one * long)
+        said = np.stack([label_map.ravel()[begins] for label_map in maps])
+        one = mixed(by.weights(said), arrays["totals"])
+        if near is not None:
+            one[near.ravel()[begins]] = 0.0
         mine = places[image]
-        at = np.array([job.shares[k][1] for k in mine]) * ends[-1]
-        run = np.searchsorted(ends, at, "right")
-        run = np.minimum(
-            run, np.flatnonzero(one)[-1]
-        )  # rounding may lead past the last pixel that can be drawn
-        into = (at - (ends[run] - one[run] * long[run])) / one[run]
-        pixels[mine] = begins[run] + np.clip(into.astype(np.int64), 0, long[run] - 1)
-        found[mine] = one[run]
+        run, inside = along(one * long, np.array([job.shares[k][1] for k in mine]))
+        pixel[mine] = begins[run] + np.minimum((inside * long[run]).astype(np.int64), long[run] - 1)
+        probability[mine] = one[run]
         tick(1)
-    sink = io.BytesIO()
-    np.savez(sink, pixels=pixels, chance=found)
-    return fill.leave(study.root, f"pixels-{part_name(job.number)}", sink.getvalue())
+    return job.leave("pixels", {"pixel": pixel, "probability": probability})
 
 
-class _Chances:
-    """The probability of one pixel of each tuple of a pool."""
+def along(weights: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return at which of some ``weights`` (R,), laid end to end, each of the ``shares`` (M,) of their sum
+    lies, and how far (M,) inside, from 0 to 1.
 
-    def __init__(self, study: Study, name: str) -> None:
-        self.n = len(study.classes) + 1
-        with np.load(study.root / name) as held:
-            self._keys = held["keys"]
-            self._chance = held["chance"]
-
-    def of(self, keys: np.ndarray) -> np.ndarray:
-        """Return the probabilities (X,) of tuples, by their keys; 0 for one that is not in the pool."""
-        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[place] == keys, self._chance[place], 0.0)
-
-
-@dataclass(frozen=True)
-class ValuesJob:
-    """One shard of whose ``images`` values are summed over pixels: those of the tuples that the file
-    ``values`` of the study holds, of images with a map of the ``truth`` with its labels as the last.
+    >>> [found.tolist() for found in along(np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.25, 0.625]))]
+    [[0, 2, 2], [0.0, 0.0, 0.5]]
     """
-
-    study: str
-    models: tuple[str, ...]
-    border: int
-    values: str
-    truth: str
-    number: int
-    images: tuple[str, ...]
+    held = np.flatnonzero(weights > 0)  # nothing without a weight is found, however sums are rounded
+    ends = np.cumsum(weights[held])
+    at = shares * ends[-1]
+    place = np.minimum(np.searchsorted(ends, at, "right"), len(held) - 1)
+    own = weights[held][place]
+    return held[place], np.clip((at - (ends[place] - own)) / own, 0, 1)
 
 
-def sum_values(
+def _jobs(
     study: Study,
-    models: Sequence[str],
-    define: Definition,
+    scope: Scope,
     images: Sequence[str],
-    unlabelled: tuple[PixelTuples, np.ndarray],
-    labelled: tuple[PixelTuples, np.ndarray],
-    *,
-    truth: str,
-    engine: str,
-) -> np.ndarray:
-    """Return (K, I) the sums over the pixels of each of some images of the values (K, X) of their tuples."""
-    n = len(study.classes) + 1
-    sink = io.BytesIO()
-    parts = {"rest": unlabelled, "known": labelled}
-    arrays = {f"{kind} keys": tuples.packed(found.labels, n) for kind, (found, _) in parts.items()}
-    np.savez(sink, **arrays, **{f"{kind} values": held for kind, (_, held) in parts.items()})  # type: ignore[arg-type]
-    name = fill.leave(study.root, "values", sink.getvalue())
-    about = str(study.root), tuple(models), define.get("border", 0), name, truth
-    shard_of = study.corpus.shards_of(images)
-    jobs = [
-        ValuesJob(*about, shard, tuple(image for image in images if shard_of[image] == shard))
-        for shard in sorted(set(shard_of.values()))
+    counted: np.ndarray,
+    points: Sequence[Point] = (),
+) -> list[PixelJob]:
+    """Return a job for each shard with images or points."""
+    shard_of = study.corpus.shards_of({*images, *(point.image for point in points)})
+    inside: dict[int, tuple[list[str], list[bool]]] = {shard: ([], []) for shard in shard_of.values()}
+    for image, counts in zip(images, counted.tolist(), strict=True):
+        ids, counting = inside[shard_of[image]]
+        ids.append(image)
+        counting.append(counts)
+    asked: dict[int, list[tuple[str, int]]] = {}
+    for point in points:
+        asked.setdefault(shard_of[point.image], []).append((point.image, point.pixel))
+    return [
+        PixelJob(str(study.root), scope, shard, tuple(ids), tuple(counting), tuple(asked.get(shard, ())))
+        for shard, (ids, counting) in sorted(inside.items())
     ]
-    out = dict[str, np.ndarray]()
-    try:
-        found = _gathered(study, "sum_of_images", jobs, len(images), engine, None)
-    finally:
-        (study.root / name).unlink()
-    for job, held in zip(jobs, found, strict=True):
-        out |= dict(zip(job.images, held["sums"].T, strict=True))
-    return np.array([out[image] for image in images]).T
 
 
-@task(ValuesJob)
-def sum_of_images(job: ValuesJob, tick: Tick) -> str:
-    """Sum the values of each of one shard's images, and return the name of a temporary file in the study with
-    them.
-    """
-    study = Study(job.study)
-    n = len(study.classes) + 1
-    with np.load(study.root / job.values) as held:
-        tables = {kind: (held[f"{kind} keys"], held[f"{kind} values"]) for kind in ("rest", "known")}
-    sums = dict[str, np.ndarray]()
-    wanted = set(job.images)
-    for image, maps, near, truth in _stacks(study, job.number, job.models, job.border, wanted, job.truth):
-        keys, pixels = tuples.merged([_counted([*maps, *([] if truth is None else [truth])], near, n)])
-        known, values = tables["rest" if truth is None else "known"]
-        sums[image] = values[:, np.searchsorted(known, keys)] @ pixels
-        tick(1)
-    sink = io.BytesIO()
-    np.savez(sink, sums=np.array([sums[image] for image in job.images]).T)
-    return fill.leave(study.root, f"sums-{part_name(job.number)}", sink.getvalue())
-
-
-def joint_runs(maps: Sequence[np.ndarray], near: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the joint runs of maps (H, W) begin, as numbers of pixels row by row, and how many pixels
-    each has; a run lies in one row, and in or outside of what is ``near`` a border.
-
-    >>> begins, pixels = joint_runs([np.array([[0, 0, 1], [1, 1, 1]])])
-    >>> begins.tolist(), pixels.tolist()
-    ([0, 2, 3], [2, 1, 3])
-    """
-    first = np.ones(maps[0].shape, bool)
-    first[:, 1:] = False
-    for label_map in [*maps, *([] if near is None else [near])]:
-        first[:, 1:] |= label_map[:, 1:] != label_map[:, :-1]
-    begins = np.flatnonzero(first)
-    return begins, np.diff(begins, append=first.size)
-
-
-def _counted(maps: Sequence[np.ndarray], near: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of the tuples of maps, and the pixels of each that are not ``near`` a border."""
-    if near is None:
-        columns, pixels = joint_tuples(maps, n)
-    else:  # as one map more, which splits each tuple
-        columns, pixels = joint_tuples([*maps, near.astype(maps[0].dtype)], n)
-        pixels = pixels[columns[-1] == 0]
-        columns = columns[:-1, columns[-1] == 0]
-    return tuples.packed(columns, n), pixels
-
-
-def _stacks(
-    study: Study, shard: int, models: Sequence[str], border: int, wanted: Collection[str], truth: str
-) -> Iterator[tuple[str, list[np.ndarray], np.ndarray | None, np.ndarray | None]]:
-    """Yield the images ``wanted`` of a shard, with the maps of every model, which pixels are near a border
-    (None where no border counts), and the map of a truth, or None. Maps are overwritten by the next ones.
-    """
-    root = study.root
-    settings = study.settings
-    classes = study.classes
-    labels = [settings.models[model].labels for model in models]
-    sources = [
-        StoredMaps(label_maps.predictions(root, model), shard, table(classes, of), allowed(classes, of))
-        for model, of in zip(models, labels, strict=True)
-    ]
-    if truth and _part(study, truth, shard):
-        sources.append(StoredMaps(label_maps.truth(root, truth), shard, table(classes), allowed(classes)))
-    for image in read_corpus(root, shard):
-        if image.id not in wanted:
-            continue
-        size = settings.working_size or (image.width, image.height)
-        stack = [source.read(image.id, size) for source in sources]
-        maps = [label_map for label_map in stack[: len(models)] if label_map is not None]
-        if len(maps) < len(models):
-            continue  # it is not of the pool: a point of it asks about a model that was added
-        near = np.any([near_borders(m, border) for m in maps], axis=0) if border else None
-        yield image.id, maps, near, stack[-1] if len(stack) > len(models) else None
-
-
-def _part(study: Study, truth: str, shard: int) -> Part | None:
-    return study.manifest(label_maps.truth(study.root, truth)).get(part_name(shard))
-
-
-def _gathered(
-    study: Study, name: str, jobs: Sequence[Any], items: int, engine: str, workers: int | None
-) -> list[dict[str, np.ndarray]]:
-    """Return the arrays that a task leaves for each job."""
-    out: list[dict[str, np.ndarray]] = [{}] * len(jobs)
+def _run(
+    study: Study, name: str, jobs: Sequence[PixelJob], engine: str, workers: int | None
+) -> list[tuple[PixelJob, Arrays]]:
+    """Return the arrays that a task leaves for each job, in their order."""
+    out: list[Arrays] = [{}] * len(jobs)
+    items = sum(len({image for image, _ in job.shares}) if job.shares else len(job.images) for job in jobs)
     found = fill.gather(
         study.root, f"{_AT}:{name}", jobs, title="points", items=items, engine=engine, workers=workers
     )
     for place, data in found:
         with np.load(io.BytesIO(data)) as held:
             out[place] = {key: held[key] for key in held.files}
-    return out
+    return list(zip(jobs, out, strict=True))
 
 
-def _read_tuples(found: Sequence[dict[str, np.ndarray]], kind: str, maps: int, n: int) -> PixelTuples:
-    keys, pixels = tuples.merged((held[f"{kind} keys"], held[f"{kind} pixels"]) for held in found)
-    return PixelTuples(tuples.unpacked(keys, maps, n), pixels)
+def _leave(study: Study, name: str, arrays: Arrays) -> str:
+    sink = io.BytesIO()
+    np.savez(sink, **arrays)  # type: ignore[arg-type]
+    return fill.leave(study.root, name, sink.getvalue())
 
 
-def image_pixels(image: Image, working: tuple[int, int] | None) -> int:
-    """Return how many pixels the maps of an image have at working size."""
-    width, height = working or (image.width, image.height)
-    return width * height
+def _arrays_of(by: Allocation) -> dict[str, Any]:
+    belief = {"votes": by.belief.votes, "bias": by.belief.bias}
+    return belief | {
+        "slopes": by.slopes,
+        "weights": by.variance_weights,
+        "reference": by.reference,
+        "area": by.area,
+    }
+
+
+def _allocation_of(arrays: Arrays) -> Allocation:
+    belief = Belief(arrays["votes"], arrays["bias"])
+    return Allocation(belief, *(arrays[name] for name in ("slopes", "weights", "reference", "area")))
+
+
+def _unlabelled(block: Block, side: int) -> np.ndarray:
+    """Return which tuples (R,) lie in images without a map of the truth."""
+    return block.labels[-1] >= side
+
+
+def _sums(block: Block, values: np.ndarray, images: int) -> np.ndarray:
+    """Return (K, I) the sums over the pixels of each image of values (K, R) of its tuples."""
+    return np.array([np.bincount(block.images, row * block.pixels, images) for row in values])
 
 
 def place_in_image(image: Image, working: tuple[int, int] | None, pixel: int) -> tuple[int, int]:

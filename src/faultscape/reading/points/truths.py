@@ -1,19 +1,22 @@
 """What is known of the points of a selection: from what people saw there, or from a map of their image.
 
 Conventions: P points, C classes; place C is void. A map of a truth answers every point in its image, whatever
-people saw there. Of several people's answers to a point the most frequent counts; a border between two
-classes is half a vote for each, and classes with as many votes share the pixel. Who cannot tell has no vote.
+people saw there. Of several people's answers to a point the most frequent counts, or, where people are
+weighted, the one with the larger sum of weights; a border between two classes is half a vote for each, and
+classes with as many votes share the pixel: of two people who differ, each has half. Who cannot tell has no
+vote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from faultscape.nouns import Point
+from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.study.answers.points import CANNOT_TELL, PointAnswer, classes_seen
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -28,13 +31,15 @@ Pixel = tuple[str, int, int]
 class PointTruth:
     """What is known of P points: the ``shares`` (P, C + 1) of the classes and void at each, 0 where nothing
     is known; which (P,) are ``labelled`` by a map, which people answered (``asked``), and where nobody who
-    answered can tell (``untold``).
+    answered can tell (``untold``); and the weights {person: weight} of the answers, None if all count the
+    same.
     """
 
     shares: np.ndarray
     labelled: np.ndarray
     asked: np.ndarray
     untold: np.ndarray
+    weights: Mapping[str, float] | None = None
 
     @property
     def known(self) -> np.ndarray:
@@ -90,11 +95,11 @@ def point_truth(
     points: Sequence[Point],
     truth: str,
     shown: np.ndarray | None = None,
-    without: Collection[str] = (),
+    voices: Voices = EVERYBODY,
 ) -> PointTruth:
-    """Return what is known of points under a truth; ``shown`` (P,) are the labels of its maps, C + 1 where it
-    has none, without which only `PointTruth.done` and the shares of answered points are known. Answers of
-    people ``without`` whom to count are left out.
+    """Return what is known of points under a truth by the answers of ``voices``; ``shown`` (P,) are the
+    labels of its maps, C + 1 where it has none, without which only `PointTruth.done` and the shares of
+    answered points are known.
     """
     names = study.classes.names
     c = len(names)
@@ -104,35 +109,45 @@ def point_truth(
     untold = np.zeros(len(points), bool)
     mapped = with_maps(study, [point.image for point in points], truth)
     labelled = np.array([point.image in mapped for point in points], bool)
-    said = answers_of(study, truth, without)
+    said = answers_of(study, truth, voices.without)
+    weights = voices.weights_of_points([one for mine in said.values() for one in mine], names)
     for k, point in enumerate(points):
         answers = said.get((point.image, point.row, point.column), [])
+        if weights is not None:  # who is hardly ever right is left out
+            answers = [one for one in answers if weights.get(one.annotator, 1.0) > 0]
         asked[k] = bool(answers)
         if not labelled[k]:
-            shares[k] = _shares([one.answer for one in answers], place)
+            worth = [1.0 if weights is None else weights.get(one.annotator, 1.0) for one in answers]
+            shares[k] = _shares([one.answer for one in answers], place, worth)
             untold[k] = asked[k] and not shares[k].any()
     if shown is not None:
         there = np.flatnonzero(labelled)
         shares[there, shown[there]] = 1
-    return PointTruth(shares, labelled, asked, untold)
+    return PointTruth(shares, labelled, asked, untold, weights)
 
 
-def _shares(answers: Sequence[str], place: dict[str, int]) -> np.ndarray:
-    """Return the shares (C + 1,) of the classes and void at a point; all 0 where nobody can tell.
+def _shares(answers: Sequence[str], place: dict[str, int], weights: Sequence[float]) -> np.ndarray:
+    """Return the shares (C + 1,) of the classes and void at a point by people of these weights; all 0 where
+    nobody can tell.
 
     >>> place = {"road": 0, "car": 1}
-    >>> _shares(["car", "car", "road"], place).tolist(), _shares(["car|road"], place).tolist()
+    >>> _shares(["car", "car", "road"], place, [1, 1, 1]).tolist(), _shares(["car|road"], place, [1]).tolist()
     ([0.0, 1.0, 0.0], [0.5, 0.5, 0.0])
-    >>> _shares(["void", "cannot tell"], place).tolist(), _shares(["cannot tell"], place).tolist()
+    >>> (
+    ...     _shares(["void", "cannot tell"], place, [1, 1]).tolist(),
+    ...     _shares(["cannot tell"], place, [1]).tolist(),
+    ... )
     ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0])
+    >>> _shares(["car", "road"], place, [1, 1]).tolist(), _shares(["car", "road"], place, [2.9, 1.4]).tolist()
+    ([0.5, 0.5, 0.0], [0.0, 1.0, 0.0])
     """
     votes = np.zeros(len(place) + 1)
-    for answer in answers:
+    for answer, weight in zip(answers, weights, strict=True):
         seen = classes_seen(answer, place)
         if not seen and (seen is None or answer == CANNOT_TELL):
             continue  # a class that left the list says nothing any more
         for name in seen or ():
-            votes[place[name]] += 1 / len(seen)
-        votes[-1] += not seen
-    best = votes == votes.max()
+            votes[place[name]] += weight / len(seen)
+        votes[-1] += 0.0 if seen else weight
+    best = np.isclose(votes, votes.max())
     return np.where(best, 1 / best.sum(), 0.0) if votes.any() else votes

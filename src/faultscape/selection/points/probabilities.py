@@ -46,11 +46,12 @@ class Allocation:
     area: np.ndarray
 
     def weights(self, said: np.ndarray) -> np.ndarray:
-        """Return (2, X) of tuples (J, X) how their votes split, and by how much they are expected to add to
-        the variance.
+        """Return (3, X) of tuples (J, X) ones, how their votes split, and by how much they are expected to
+        add to the variance.
         """
         variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference)
-        return np.sqrt([kernels().vote_split(said, self.area), variance])
+        split = kernels().vote_split(said, self.area)
+        return np.stack([np.ones(said.shape[1]), np.sqrt(split), np.sqrt(variance)])
 
 
 def point_probabilities(
@@ -73,7 +74,7 @@ def point_probabilities(
     """
     pool = cast("PointPool", totals.pool)
     weights = point_allocation(totals, goal, metric=metric, over=over).weights(pool.said)
-    return mixed(weights, weights @ pool.pixels, pool.size)
+    return mixed(weights, weights @ pool.pixels)
 
 
 def point_allocation(
@@ -91,13 +92,17 @@ def point_allocation(
     return Allocation(totals.belief, slopes, *_asked(totals, found, goal), area)
 
 
-def mixed(weights: np.ndarray, sums: np.ndarray, size: float) -> np.ndarray:
-    """Return (X,) the probability of one pixel of tuples with these `Allocation.weights` (2, X), whose
-    ``sums`` (2,) are those over all ``size`` pixels.
+def mixed(weights: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return (X,) the probabilities of pixels with these `Allocation.weights` (3, X), or of images with these
+    sums over their pixels; ``totals`` (3,) are the sums over all.
+
+    >>> mixed(np.array([[1.0, 3.0], [0.0, 2.0], [0.0, 0.0]]), np.array([4.0, 2.0, 0.0])).tolist()
+    [0.1375, 0.8625]
     """
-    out = np.full(weights.shape[1], FLOOR / size)
-    for share, weight, total in zip((SPLIT, 1 - FLOOR - SPLIT), weights, sums, strict=True):
-        out += share * (weight / total if total > 0 else 1 / size)
+    even = weights[0] / totals[0]
+    out = FLOOR * even
+    for share, weight, total in zip((SPLIT, 1 - FLOOR - SPLIT), weights[1:], totals[1:], strict=True):
+        out += share * (weight / total if total > 0 else even)
     return out
 
 

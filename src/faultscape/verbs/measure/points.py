@@ -35,7 +35,7 @@ from faultscape.ranking.points.scores import POINT_METRICS
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.points.evidence import (
     PointEvidence,
-    pool_and_answers,
+    answers_of_draws,
     read_point_evidence,
     totals_from,
 )
@@ -136,7 +136,8 @@ def read_measures(
     """
     refuse_few(found, name, truth)
     classes = study.classes
-    pool, answers = pool_and_answers(found, classes)
+    pool = found.pool
+    answers = answers_of_draws(found)
     totals = totals_from(pool, answers, classes)
     measures = {metric: point_measure(totals, metric, over=over) for metric in POINT_METRICS}
     by_class = [point_measure(totals, f"iou {c}", over=over) for c in range(len(classes))]
@@ -253,7 +254,7 @@ def _part(
     inside = [image for image, yes in zip(found.drawn_in, found.answered.tolist(), strict=True) if yes]
     shares = answers.shares[answers.known]
     shown = shares.sum(0)
-    masked = int(found.labelled.pixels.sum())
+    masked = int(found.pool.known_size)
     return {
         "selection": name,
         "goal": made.slots.definition.get("goal", "order"),
@@ -266,7 +267,7 @@ def _part(
         "cannot_tell": found.untold,
         "on_border": int(((shares > 0).sum(1) > 1).sum()),
         "images": len(found.images),
-        "pixels": masked + int(found.unlabelled.pixels.sum()),
+        "pixels": masked + int(found.pool.size),
         "masked_pixels": masked,
         "by_class": {of: float(n) for of, n in zip(names, shown[:-1].tolist(), strict=True)},
         "by_image": dict(sorted(Counter(inside).items(), key=lambda row: (-row[1], row[0]))),

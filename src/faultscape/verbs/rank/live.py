@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from faultscape.errors import RankingError, StudyError
+from faultscape.errors import StudyError
 from faultscape.ranking.catalogue import find_ranking
 from faultscape.reading.choices import EVERYBODY, Voices
 from faultscape.reading.study import Study
@@ -37,8 +37,6 @@ def standings_now(study: Study, selection: str, truth: str, voices: Voices = EVE
         **{name: held for name, held in kept.items() if name in known},
     )
     if selection in study.selections and study.selection(selection).slots.points:
-        if voices.weighted:
-            raise RankingError("answers to points are not weighted by estimated accuracy")
         return standings_of_points(study, truth, None, options, voices.without)
     extra = [find_ranking(source) for source in options.ranking]
     found, images, _ = standings_of(study, truth, None, options, extra, voices.without)

@@ -22,6 +22,7 @@ from faultscape.ranking.points.open_ranges import open_range
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
+from faultscape.reading.choices import Voices, weights_note
 from faultscape.reading.points.evidence import (
     PointEvidence,
     added_by_image,
@@ -65,15 +66,16 @@ def standings_of_points(
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
     where = domain_of(study, asked.where)
+    voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images
-    found = read_point_evidence(study, name, truth, covered, without, engine=asked.engine)
+    found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
     refuse_few(found, name, truth)
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)
     spread = intervals.pool_spread(totals, scores)
     labels = {"used": found.told, "slots": len(study.selection(name).now.points), "missing": found.waiting}
     of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
-    later = _of_images_to_come(study, truth, asked, found, totals, scores)
+    later = _of_images_to_come(study, asked, found, totals, scores)
     future = asked.population == FUTURE
     if future and later is None:
         raise RankingError(
@@ -88,8 +90,11 @@ def standings_of_points(
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
-        definitions=_definitions(study, asked, truth, where),
-        notes=tuple(point_notes(found, totals, scores)),
+        definitions=_definitions(study, asked, truth, where, found.weights),
+        notes=(
+            *point_notes(found, totals, scores),
+            *([weights_note(found.weights)] if voices.weighted else ()),
+        ),
         provenance=_provenance(study, asked, truth, where, closed),
     )
     if closed is None:
@@ -102,7 +107,6 @@ def standings_of_points(
 
 def _of_images_to_come(
     study: Study,
-    truth: str,
     asked: RankOptions,
     found: PointEvidence,
     totals: PointTotals,
@@ -115,18 +119,27 @@ def _of_images_to_come(
     of = [groups.get(image, "") for image in found.images]
     if asked.where or not all(of) or len(set(of)) < LEAST_GROUPS:
         return None
-    sums = added_by_image(study, asked.selection, truth, found, totals, scores.slopes, engine=asked.engine)
+    sums = added_by_image(found, totals, scores.slopes)
     return point_ranking(
         found.models, scores, intervals.spread_over_groups(sums, np.array(of), scores), speaks_of=FUTURE
     )
 
 
-def _definitions(study: Study, asked: RankOptions, truth: str, where: Domain | None) -> JsonObject:
+def _definitions(
+    study: Study,
+    asked: RankOptions,
+    truth: str,
+    where: Domain | None,
+    weights: Mapping[str, float] | None,
+) -> JsonObject:
     part = {} if where is None else {"where": where.words, "where_images": len(where.images)}
+    if asked.votes.weight_annotators:
+        part = {**part, "annotator_weights": dict(weights or {})}
+    drawn = study.selection(asked.selection).slots.definition
     return cast(
         "JsonObject",
         {
-            **study.selection(asked.selection).slots.definition,
+            **{key: value for key, value in drawn.items() if key != "masked"},
             "selection": asked.selection,
             "truth": truth,
             "metric": METRIC,
@@ -162,7 +175,7 @@ def _provenance(
 
 def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
     """Raise RankingError if too few points of a selection are answered in a truth to say anything."""
-    if found.told < LEAST and found.unlabelled.pixels.sum():
+    if found.told < LEAST and found.pool.size:
         raise RankingError(
             f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}, and at least"
             f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
@@ -172,7 +185,7 @@ def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
 def point_notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
-    if found.told < ROUGH and found.unlabelled.pixels.sum():
+    if found.told < ROUGH and found.pool.size:
         notes.append(
             f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
@@ -188,8 +201,8 @@ def point_notes(found: PointEvidence, totals: PointTotals, scores: PointScores) 
     if found.waiting:
         after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""
         notes.append(f"{counted(found.waiting, 'point')} without an answer{after}")
-    if number := int(found.labelled.pixels.sum()):
-        share = number / (number + int(found.unlabelled.pixels.sum()))
+    if number := found.pool.known_size:
+        share = number / (number + found.pool.size)
         notes.append(f"masks answer {100 * share:.0f} % of all pixels; points speak about the rest")
     if found.late:
         lack = f"{', '.join(found.late)} {'lacks' if len(found.late) == 1 else 'lack'}"

@@ -54,18 +54,20 @@ def _cards(
     """Return the cards of the points that most models get wrong, with their crops."""
     points = study.selection(options.selection).slots.points
     names = study.classes.names
+    said = found.pool.said
     told = np.flatnonzero(found.answered)
     places = [(points[k].image, points[k].pixel) for k in told.tolist()]
-    chosen = hardest(found.said[:, told], found.shares[told], places)
+    chosen = hardest(said[:, told], found.shares[told], places)
     answers = answers_of(study, truth)
     out = []
     for k in told[chosen].tolist():
         point = points[k]
-        said = Counter(one.answer for one in answers.get((point.image, point.row, point.column), ()))
+        answered = Counter(one.answer for one in answers.get((point.image, point.row, point.column), ()))
         words = ", ".join(
-            f"{_word(answer, names)}{f' ({n} people)' if n > 1 else ''}" for answer, n in said.most_common()
+            f"{_word(answer, names)}{f' ({n} people)' if n > 1 else ''}"
+            for answer, n in answered.most_common()
         )
-        guessed = guesses(found.models, found.said[:, k].tolist(), found.shares[k], names)
+        guessed = guesses(found.models, said[:, k].tolist(), found.shares[k], names)
         out.append(PointCard(point.image, point.row, point.column, words, guessed))
     return _with_crops(study, out, options.thumbnail, room)
 

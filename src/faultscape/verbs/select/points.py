@@ -3,35 +3,30 @@ for one.
 
 Conventions: as in ``reading.points.pool``. Draws are independent, with replacement. Draw m uses the m-th
 number of the seed's stream whatever came before; each round has its own probabilities, which may use the
-answers to earlier rounds.
+answers to earlier rounds. A mask answers every point in its image, so that a round draws among the images
+that have none by then; what had one is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
-from faultscape.ranking.points.answers import PointAnswers
-from faultscape.ranking.points.pool import PointPool
+from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
-from faultscape.reading.points.pool import (
-    PixelPool,
-    draw_pixels,
-    drawable,
-    place_in_image,
-    read_point_pool,
-)
-from faultscape.reading.points.truths import point_truth
+from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.truths import point_truth, with_maps
+from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.definitions import STREAM, stream
-from faultscape.selection.points.probabilities import PointGoal, point_probabilities
+from faultscape.selection.points.probabilities import PointGoal, point_allocation
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
 from faultscape.verbs.select.replacement import existing_selection, put_selection
@@ -82,16 +77,16 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
             refuse_waiting(study, name, number)
         if held:
             tell_waiting(study, name, given.get("truth"), learns=True)
-        rows = next_points(
-            study,
-            Slots(models, define, held),
-            number,
-            truth=given.get("truth") or study.likely_truth,
-            engine=options.engine,
-            workers=options.workers,
-        )
+        truth = given.get("truth") or study.likely_truth
+        masked = with_maps(study, drawable(study, models, define), truth)
+        if masked:
+            define = define.copy()
+            define["masked"] = sorted(masked.union(define.get("masked", ())))
+        run = {"engine": options.engine, "workers": options.workers}
+        rows = next_points(study, Slots(models, define, held), number, truth=truth, masked=masked, **run)
         result = Slots(models, define, (*held, *rows))
-        put_selection(study, name, result, anew=options.replace, number=len(rows), **define)
+        about = {key: value for key, value in define.items() if key != "masked"}
+        put_selection(study, name, result, anew=options.replace, number=len(rows), **about)
     return result
 
 
@@ -132,29 +127,43 @@ def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goa
 
 
 def next_points(
-    study: Study, so_far: Slots, number: int, *, truth: str, engine: str, workers: int | None
+    study: Study,
+    so_far: Slots,
+    number: int,
+    *,
+    truth: str,
+    masked: Collection[str],
+    engine: str,
+    workers: int | None,
 ) -> tuple[Point, ...]:
     """Return the ``number`` points that follow those of a selection ``so_far``, given the answers to these
-    under a truth; SelectionError if no pixel can be drawn.
+    under a truth, in images other than those ``masked``, which have a map of it; SelectionError if no pixel
+    can be drawn.
     """
     models = so_far.models
     define = so_far.definition
     held = so_far.points
     run = {"engine": engine, "workers": workers}
     images = drawable(study, models, define)
-    found = read_point_pool(study, models, define, images, points=held, **run)
-    pool = found.unlabelled
-    if not (size := int(pool.pixels.sum())):
+    scope = Scope(models, truth, define.get("border", 0), models)
+    forget_others(study, scope)
+    pool = read_point_pool(study, scope, images, points=held, **run)
+    if not pool.size:
+        if len(masked) == len(images) > 0:
+            raise SelectionError(
+                f"every image has a mask in truth {truth!r}, so that no point needs an answer"
+            )
         where = f" that is more than {define['border']} pixels from a border" if define.get("border") else ""
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
-    chance = point_probabilities(_so_far(study, found, held, truth), goal_of(define))
+    by = point_allocation(_so_far(study, pool, held, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
-    drawn = draw_pixels(study, models, define, images, pool, chance, numbers, **run)
+    drawn = pool.draw(by, numbers)
     rows = study.corpus.by_id({image for image, _, _ in drawn})
     working = study.settings.working_size
     round_ = max((point.round for point in held), default=0) + 1
+    whole = int(pool.pixels.sum())
     return tuple(
         Point(
             POINTS,
@@ -165,7 +174,7 @@ def next_points(
             pixel,
             0,
             float(f"{one:.12g}"),
-            size,
+            whole,
         )
         for step, (image, pixel, one) in enumerate(drawn, 1)
     )
@@ -176,15 +185,10 @@ def goal_of(define: Definition) -> PointGoal:
     return define.get("goal", "order")
 
 
-def _so_far(study: Study, found: PixelPool, held: Sequence[Point], truth: str) -> PointTotals:
-    """Return the confusion counts of the pool as the answers to earlier draws show them."""
-    classes = study.classes
+def _so_far(study: Study, pool: StoredPool, held: Sequence[Point], truth: str) -> PointTotals:
+    """Return the confusion counts of the pool as masks and the answers to earlier draws show them."""
     known = point_truth(study, held, truth)
-    told = known.known
-    pool = found.unlabelled
-    answers = PointAnswers(
-        pool.places(found.said[:, told], len(classes) + 1),
-        np.array([point.probability for point in held])[told],
-        known.shares[told],
-    )
-    return totals_from(PointPool(pool.labels, pool.pixels, len(classes)), answers, classes)
+    told = np.flatnonzero(known.labelled | known.known)
+    chance = np.array([point.probability for point in held])
+    place = np.where(known.labelled[told], GONE, told)
+    return totals_from(pool, PointAnswers(place, chance[told], known.shares[told]), study.classes)

@@ -20,7 +20,9 @@ from faultscape.nouns import Slots
 from faultscape.reading.answers import read_label_sets
 from faultscape.reading.choices import Digests, worth
 from faultscape.reading.label_counts import question_glosses
-from faultscape.reading.points.predictions import PointPredictions
+from faultscape.reading.points.pool import drawable
+from faultscape.reading.points.predictions import PixelLabels, PointPredictions
+from faultscape.reading.points.truths import Pixel
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice
@@ -37,7 +39,7 @@ from faultscape.verbs.serve.asked_items import (
     PointItem,
     choice_items,
     item_id,
-    open_points,
+    open_pixels,
     point_id,
     question_items,
 )
@@ -62,6 +64,8 @@ class Asked:
     shown: Mapping[tuple[str, str], str]
     measured: MeasuredTags
     training: dict[str, TrainingItem] = field(default_factory=dict)
+    planted: dict[str, Item] = field(default_factory=dict)  # points that masks answer: they measure people
+    labels: Mapping[Pixel, PixelLabels] = field(default_factory=dict)  # of all points that were drawn
     meant: dict[str, str] = field(default_factory=dict)  # {page id of an item: its id}
     examples: dict[str, list[int]] = field(default_factory=dict)
     numbered: list[str] = field(default_factory=list)
@@ -121,7 +125,9 @@ class Asker:
         images = study.image_rows
         classifies = study.classifies
         self._task = self._task or _task_of(study, slots)
-        items = [item for item in self._items(study, slots) if item.image in images]
+        labels = self._labels(study, slots)
+        known = self._planted(study, slots, len(labels))
+        items = [item for item in self._items(study, slots, labels) if item.image in images]
         if not slots.asked and not begun:
             raise StudyError(
                 f"every image of selection {options.selection!r} is discarded, and no spare is left"
@@ -148,6 +154,7 @@ class Asker:
             for i in items
             if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()
         ]
+        planted = [_point(pixel, at) for pixel, at in known.items()]
         asked = Asked(
             study,
             self._task,
@@ -155,29 +162,51 @@ class Asker:
             shown,
             MeasuredTags(images),
             {one.item.id: one for one in training},
+            {one.id: one for one in planted},
+            labels | known,
             numbered=list(images),
             chosen=slots.images,
             stamp=stamp,
         )
-        asked.meant = {self._secret.id_of(id_): id_ for id_ in (*asked.items, *asked.training)}
+        every = (*asked.items, *asked.training, *asked.planted)
+        asked.meant = {self._secret.id_of(id_): id_ for id_ in every}
         asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
         if classifies:
             for class_, ids in _examples(study, options.truth, asked.numbered).items():
                 asked.examples[class_] = [asked.place[id_] for id_ in ids]
         return asked
 
-    def _items(self, study: Study, slots: Slots) -> Sequence[Item]:
+    def _labels(self, study: Study, slots: Slots) -> dict[Pixel, PixelLabels]:
+        """Return what models and masks say at each pixel that was drawn, in the order of the draws."""
+        if self._task != asked_items.POINTS:
+            return {}
+        points = [point for point in slots.points if point.image in study.image_rows]
+        found = self._predictions.of(study, points, self._options.truth)
+        return {pixel: found[pixel] for pixel in ((one.image, one.row, one.column) for one in points)}
+
+    def _planted(self, study: Study, slots: Slots, drawn: int) -> dict[Pixel, PixelLabels]:
+        """Return pixels of images with a mask, enough for the share of points that measures each person."""
+        share = self._options.campaign.of(points=True).repeats
+        if self._task != asked_items.POINTS or not share or self._options.truth not in study.label_folders:
+            return {}
+        images = [
+            one for one in drawable(study, slots.models, slots.definition) if one not in study.discarded
+        ]
+        return self._predictions.planted(study, images, self._options.truth, int(share * drawn) + 1)
+
+    def _items(self, study: Study, slots: Slots, labels: Mapping[Pixel, PixelLabels]) -> Sequence[Item]:
         """Return what a selection asks, as far as it is of the campaign's task."""
         options = self._options
         if self._task == asked_items.QUESTIONS:
             return question_items(study, slots, options.truth, question_glosses(study.settings))
         if self._task == asked_items.CHOICES:
             return choice_items(slots)
-        points = [point for point in slots.points if point.image in study.image_rows]
-        points = open_points(study, points, options.truth, options.campaign.session)
-        predicted = self._predictions.of(study, points)
-        pixels = [(point.image, point.row, point.column) for point in points]
-        return [PointItem(point_id(*pixel), *pixel, predicted.get(pixel, ())) for pixel in pixels]
+        pixels = open_pixels(study, list(labels), options.truth, options.campaign.session)
+        return [_point(pixel, labels[pixel]) for pixel in pixels]
+
+
+def _point(pixel: Pixel, known: PixelLabels) -> PointItem:
+    return PointItem(point_id(*pixel), *pixel, tuple(known.votes))
 
 
 def _task_of(study: Study, slots: Slots) -> str:

@@ -13,9 +13,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from faultscape.nouns import Point, Slots
+from faultscape.nouns import Slots
 from faultscape.reading.label_counts import questions
-from faultscape.reading.points.truths import with_maps
+from faultscape.reading.points.truths import Pixel, with_maps
 from faultscape.reading.study import Study
 
 CHOICES = "choices"
@@ -98,25 +98,21 @@ def question_items(study: Study, slots: Slots, truth: str, glosses: dict[str, st
     ]
 
 
-def open_points(study: Study, points: Sequence[Point], truth: str, together: int) -> list[Point]:
-    """Return the points that people are asked, each pixel once, without those in images that have a map of
-    the truth: in the order of the draws, but those of one image in a row within every ``together`` points.
+def open_pixels(study: Study, drawn: Sequence[Pixel], truth: str, together: int) -> list[Pixel]:
+    """Return the pixels that people are asked about, without those in images that have a map of the truth: in
+    the order in which they were first drawn, but those of one image in a row within every ``together``.
 
     The first answers are a fair sample of the draws only if no draw is left out for long, so points are not
     brought together across a whole selection.
     """
-    mapped = with_maps(study, list(dict.fromkeys(point.image for point in points)), truth)
-    first: dict[tuple[str, int, int], Point] = {}
-    for point in points:
-        if point.image not in mapped:
-            first.setdefault((point.image, point.row, point.column), point)
-    drawn = list(first.values())
-    out = list[Point]()
-    for start in range(0, len(drawn), together):
-        by_image: dict[str, list[Point]] = {}
-        for point in drawn[start : start + together]:
-            by_image.setdefault(point.image, []).append(point)
-        out += [point for mine in by_image.values() for point in mine]
+    mapped = with_maps(study, list(dict.fromkeys(image for image, _, _ in drawn)), truth)
+    asked = [pixel for pixel in drawn if pixel[0] not in mapped]
+    out = list[Pixel]()
+    for start in range(0, len(asked), together):
+        by_image: dict[str, list[Pixel]] = {}
+        for pixel in asked[start : start + together]:
+            by_image.setdefault(pixel[0], []).append(pixel)
+        out += [pixel for mine in by_image.values() for pixel in mine]
     return out
 
 

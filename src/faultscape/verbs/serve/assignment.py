@@ -1,8 +1,10 @@
 """Which item each person is asked next: the same number of people per item, in an order that only the seed
 decides.
 
-Conventions: training comes first; then items that a person was given and did not answer; then repeats that
-are due (a share of items once more in the other order, at least five items later); then new items, those with
+Conventions: training comes first; then items that a person was given and did not answer; then planted items
+that are due (items with a known answer that everybody may be asked, for a share of the others, in their
+order); then repeats that are due (the same share of items once more in the other order, at least five items
+later); then new items, those with
 the fewest answers first, so that every item reaches the same number of answers before any gets more; if
 nothing new is left, repeats that are not due yet. No one is asked the same item twice except as a repeat.
 Items that others were given and did not answer are reserved for half an hour. The seed, the item and the
@@ -105,12 +107,20 @@ class Assignment:
         self._place: dict[str, int] = {}
         self._codes = np.zeros(0, np.uint64)
         self._training: dict[str, None] = {}
+        self._planted: dict[str, None] = {}
         self._count = np.zeros(0, np.int64)  # people who answered each item
         self._people: dict[str, _Person] = {}
 
-    def ask(self, items: Sequence[str], training: Sequence[str] = (), *, in_order: bool = False) -> None:
-        """Ask these items from now on, and ask everyone those of ``training`` first; ``in_order`` of the
-        sequence, or at random.
+    def ask(
+        self,
+        items: Sequence[str],
+        training: Sequence[str] = (),
+        planted: Sequence[str] = (),
+        *,
+        in_order: bool = False,
+    ) -> None:
+        """Ask these items from now on, and ask everyone those of ``training`` first, and some of ``planted``
+        between them; ``in_order`` of the sequence, or at random.
         """
         codes = np.array([self._code(item) for item in items], np.uint64)
         order = np.arange(len(items)) if in_order else np.argsort(codes, kind="stable")
@@ -118,6 +128,7 @@ class Assignment:
         self._codes = codes[order]
         self._place = {item: k for k, item in enumerate(self._order)}
         self._training = dict.fromkeys(training)
+        self._planted = dict.fromkeys(planted)
         self._count = np.zeros(len(self._order), np.int64)
         for who, person in self._people.items():
             person.fit(self._place, self._twice(who))
@@ -144,6 +155,8 @@ class Assignment:
         for item in self._training:
             if (item, 0) not in person.handed and item not in person.dropped:
                 return self._new(who, item, 0, now), True
+        if self._planted_due(who, 0):
+            return self._new(who, self._planted_left(person)[0], 0, now), True
         if (due := self._due(person, APART)) is not None:
             return self._new(who, due, 1, now), True
         taken = self._taken(now)
@@ -229,7 +242,9 @@ class Assignment:
         return self._of(who).at[handing.item, handing.repeat][1] + 1
 
     def left_for(self, who: str, now: float) -> int:
-        """Return how many items are left for a person: unanswered, of training, new, and repeats."""
+        """Return how many items are left for a person: unanswered, of training, new, planted, and
+        repeats.
+        """
         person = self._of(who)
         waiting = sum(self._is_asked(item, person) for item, _ in person.waiting)
         training = sum(
@@ -237,14 +252,14 @@ class Assignment:
         )
         free = self._free(person, self._taken(now))
         again = person.twice & ~person.again & ~person.out & (free | person.first)
-        return waiting + training + int(free.sum()) + int(again.sum())
+        new = training + int(free.sum()) + int(again.sum())
+        return waiting + new + self._planted_due(who, new)
 
     def done_by(self, who: str) -> int:
-        """Return how many of the items that are asked now a person answered: of training, new, and
+        """Return how many of the items that are asked now a person answered: of training, new, planted, and
         repeats.
         """
-        person = self._of(who)
-        return sum(item in self._place or item in self._training for item, _ in person.answered)
+        return sum(self._is_known(item) for item, _ in self._of(who).answered)
 
     def since_handed(self, who: str, handing: Handing, now: float) -> float:
         """Return the seconds since a person was given an item."""
@@ -262,8 +277,27 @@ class Assignment:
             person.fit(self._place, self._twice(who))
         return person
 
+    def _is_known(self, item: str) -> bool:
+        return item in self._place or item in self._training or item in self._planted
+
     def _is_asked(self, item: str, person: _Person) -> bool:
-        return (item in self._place or item in self._training) and item not in person.dropped
+        return self._is_known(item) and item not in person.dropped
+
+    def _planted_left(self, person: _Person) -> list[str]:
+        """Return the planted items that a person may still be asked, in order."""
+        had = person.handed.keys() | person.answered
+        return [item for item in self._planted if (item, 0) not in had and item not in person.dropped]
+
+    def _planted_due(self, who: str, more: int) -> int:
+        """Return how many planted items a person is asked until they were given ``more`` others."""
+        if not self._planted:
+            return 0
+        person = self._of(who)
+        given = sum((item, 0) in person.handed for item in self._planted)
+        others = len(person.handed) - given + more
+        # a beginning of each person's own, so that people who answer little have some too
+        wanted = int(self._repeats * others + self._code("planted", who) / 2.0**64)
+        return min(len(self._planted_left(person)), max(0, wanted - given))
 
     def _new(self, who: str, item: str, repeat: int, now: float) -> Handing:
         person = self._of(who)

@@ -23,6 +23,8 @@ from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.reading.choices import worth
+from faultscape.reading.points.predictions import PixelLabels
+from faultscape.reading.points.truths import Pixel
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice
@@ -83,6 +85,7 @@ class Campaign:
         self._looked = time.monotonic()
         self._trouble = ""
         self.task = self._asked.task
+        self.rules = options.campaign.of(points=self.task == POINTS)
         self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
         )
@@ -378,8 +381,10 @@ class Campaign:
             seen = votes.keys() | self._assignment.who_answered(mine)
             for id_ in mine:
                 self._assignment.drop(pseudonym, id_)
-        rules = self.options.campaign
+        rules = self.rules
         # S2 3.1
+        if item.id in self._asked.planted:
+            return ""  # its image has a mask: whoever drew it could use the image
         enough = len(votes) >= rules.discard_votes and answers.most(len(votes), max(len(seen), rules.overlap))
         why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
         if enough:
@@ -429,6 +434,11 @@ class Campaign:
                 else:  # models may be renamed, and maps may differ: items have new ids
                     self._begin()
 
+    @property
+    def point_labels(self) -> Mapping[Pixel, PixelLabels]:
+        """What models and masks say at the points that were drawn."""
+        return self._asked.labels
+
     def examples(self, item: QuestionItem) -> list[str]:
         """Return the addresses of some other images that show the class of a question."""
         own = self._asked.numbered
@@ -457,7 +467,8 @@ class Campaign:
 
     def _item(self, id_: str) -> Item:
         """Return the item with a database id; NotFoundError if it is not asked."""
-        found = self._asked.items.get(id_) or self._asked.training.get(id_)
+        asked = self._asked
+        found = asked.items.get(id_) or asked.planted.get(id_) or asked.training.get(id_)
         if found is None:
             raise NotFoundError("this item no longer exists")
         return found.item if isinstance(found, TrainingItem) else found
@@ -481,7 +492,7 @@ class Campaign:
 
     def _begin(self) -> None:
         """Count everything given out and answered from the database."""
-        about = self.options.campaign
+        about = self.rules
         self._pairs = PairOrder()
         repeats = 0 if self.task == QUESTIONS else about.repeats
         secret = self.secret.word
@@ -499,7 +510,8 @@ class Campaign:
     def _ask(self) -> None:
         """Ask what the study asks now."""
         items = self._asked.items
-        self._assignment.ask([*items], [*self._asked.training], in_order=self.task == POINTS)
+        asked = self._asked
+        self._assignment.ask([*items], [*asked.training], [*asked.planted], in_order=self.task == POINTS)
         pairs = {id_: (one.first, one.second) for id_, one in items.items() if isinstance(one, ChoiceItem)}
         self._pairs.ask(pairs, self._assignment.order if pairs else ())
 
@@ -537,7 +549,8 @@ class Campaign:
 
     def _items_of(self, image: str) -> list[str]:
         """Return the ids of the items about an image."""
-        return [id_ for id_, one in self._asked.items.items() if one.image == image]
+        asked = self._asked
+        return [id_ for id_, one in (*asked.items.items(), *asked.planted.items()) if one.image == image]
 
     def _choice_id(self, one: Choice) -> str:
         """Return the item id of a choice, with its models in the order of their names; it changes when one of

@@ -18,11 +18,12 @@ class CampaignRules:
     Parameters
     ----------
     overlap
-        How many people answer each item.
+        How many people answer each item; default: 2, for points 1.
     session
         How many items to answer before a pause.
     repeats
-        The share of choices that a person is asked again, in the other order, and of points.
+        The share of choices that a person is asked again, in the other order, and of points; as many points
+        more lie in images with a mask, which says what is right. Default: 0.1, for points 0.05.
     discard_votes
         The minimum number of people needed to discard an image; they must also be more than three of five of
         those who saw it, or of overlap if fewer saw it (Wang et al. 2020).
@@ -33,25 +34,46 @@ class CampaignRules:
         Ask first about the pairs of models whose order is least certain; useful for 7 models or more.
     """
 
-    overlap: int = 2
+    overlap: int | None = None
     session: int = 20
-    repeats: float = 0.1
+    repeats: float | None = None
     discard_votes: int = 1
     training: str | None = None
     adaptive: bool = False
 
+    def of(self, *, points: bool) -> SettledRules:
+        """Return the rules of a campaign that asks about ``points``, or anything else.
+
+        >>> CampaignRules(overlap=3).of(points=True)
+        SettledRules(overlap=3, session=20, repeats=0.05, discard_votes=1)
+        """
+        # a point that two people answer teaches less than two points, and many answers show who errs
+        overlap = (1 if points else 2) if self.overlap is None else self.overlap
+        repeats = (0.05 if points else 0.1) if self.repeats is None else self.repeats
+        return SettledRules(overlap, self.session, repeats, self.discard_votes)
+
     def check(self) -> None:
         """Raise OptionError for numbers out of range."""
-        if not 1 <= self.overlap <= MOST_OVERLAP:
+        if self.overlap is not None and not 1 <= self.overlap <= MOST_OVERLAP:
             raise OptionError(f"--overlap must be 1 to {MOST_OVERLAP} people per item; got {self.overlap}")
         if not 1 <= self.session <= MOST_SESSION:
             raise OptionError(
                 f"--session must be 1 to {MOST_SESSION} items before a pause; got {self.session}"
             )
-        if not 0 <= self.repeats <= 0.5:
-            raise OptionError(f"--repeats must be a share from 0 to 0.5 of the choices; got {self.repeats}")
+        if self.repeats is not None and not 0 <= self.repeats <= 0.5:
+            raise OptionError(f"--repeats must be a share from 0 to 0.5 of the items; got {self.repeats}")
         if self.discard_votes < 1:
             raise OptionError(f"--discard-votes must be 1 or more people; got {self.discard_votes}")
+
+
+@dataclass(frozen=True)
+class SettledRules:
+    """`CampaignRules` whose defaults are settled by what the campaign asks."""
+
+    overlap: int
+    session: int
+    repeats: float
+    discard_votes: int
 
 
 def origin_of(address: str) -> str:

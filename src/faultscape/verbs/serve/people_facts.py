@@ -23,7 +23,11 @@ from faultscape.labelling.people.careless import (
     care_tests,
 )
 from faultscape.labelling.people.choices import consistency
-from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
+from faultscape.labelling.people.estimated_accuracy import (
+    COMMON,
+    EstimatedAccuracy,
+    estimated_accuracy,
+)
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice
@@ -31,6 +35,7 @@ from faultscape.study.answers.points import PointAnswer
 from faultscape.study.answers.schema import ANSWERS, TRAINING
 from faultscape.verbs.serve.asked_items import CHOICES, POINTS, item_id
 from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.point_people import PointPeople
 
 NONE = "–"
 ANSWER_CODES = {"no": 0, "yes": 1, "unsure": 2}
@@ -95,6 +100,7 @@ class _Told:
         self._choices = list[Choice]()
         self._points = list[PointAnswer]()
         self._said = self._training = list[_Said]()
+        self._planted: dict[str, tuple[int, int, float, float]] = {}
         study = campaign.study()
         truth = campaign.options.truth
         if campaign.task == POINTS:
@@ -108,12 +114,17 @@ class _Told:
             self._training = _timed_answers(study, campaign, TRAINING)
         every = (*self._said, *self._training, *self._points)
         self.who = list(dict.fromkeys(one.annotator for one in every))
-        self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
-        self._care = _care(self._said, sided=campaign.task == CHOICES)
+        if campaign.task == POINTS:
+            people = PointPeople(self._points, campaign.point_labels, study.classes.names)
+            self._accuracy = _accuracy_words(people.who, people.accuracy())
+            self._care = people.care()
+            self._planted = people.planted()
+        else:
+            self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
+            self._care = _care(self._said, sided=campaign.task == CHOICES)
 
     def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
         mine = [one for one in (*self._said, *self._points) if one.annotator == pseudonym]
-        trained = [one.right for one in self._training if one.annotator == pseudonym]
         seconds = [one.seconds for one in mine if one.seconds is not None]
         return PersonRow(
             pseudonym,
@@ -123,10 +134,18 @@ class _Told:
             self._campaign.left_for(pseudonym) if known else 0,
             f"{median(seconds):.1f}" if seconds else NONE,
             *self._habits_of(pseudonym),
-            f"{sum(trained)} of {len(trained)}" if trained else NONE,
+            self._known_words(pseudonym),
             self._accuracy.get(pseudonym, NONE),
-            *_care_words(self._care.get(pseudonym, {}), sided=self._campaign.task == CHOICES),
+            *_care_words(self._care.get(pseudonym, {}), self._campaign.task),
         )
+
+    def _known_words(self, pseudonym: str) -> str:
+        """Return how often a person is right where the answer is known, as text."""
+        if pseudonym in self._planted:
+            right, of, low, high = self._planted[pseudonym]
+            return f"{right} of {of} ({100 * low:.0f} to {100 * high:.0f} %)"
+        trained = [one.right for one in self._training if one.annotator == pseudonym]
+        return f"{sum(trained)} of {len(trained)}" if trained else NONE
 
     def _habits_of(self, pseudonym: str) -> tuple[str, str]:
         """Return how often repeated items were answered alike, and how often the left side was chosen, as
@@ -150,12 +169,16 @@ def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
     numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in once))}
     items = [numbers[one.item] for one in once]
     classes = [one.class_ for one in once]
-    found = estimated_accuracy(items, person, classes, symmetric=symmetric)
+    return _accuracy_words(who.tolist(), estimated_accuracy(items, person, classes, symmetric=symmetric))
+
+
+def _accuracy_words(who: Sequence[str], found: EstimatedAccuracy) -> dict[str, str]:
+    """Return {pseudonym: how likely a person is right, as text, or why that is unknown}."""
     words = [
         f"{NONE} ({number} of {COMMON} items)" if math.isnan(value) else f"{100 * value:.0f} %"
         for value, number in zip(found.value.tolist(), found.common.tolist(), strict=True)
     ]
-    return dict(zip(who.tolist(), words, strict=True))
+    return dict(zip(who, words, strict=True))
 
 
 def _care(said_: Sequence[_Said], *, sided: bool) -> dict[str, dict[str, CareTest]]:
@@ -175,12 +198,13 @@ def _care(said_: Sequence[_Said], *, sided: bool) -> dict[str, dict[str, CareTes
     return dict(zip(who.tolist(), tests, strict=True))
 
 
-def _care_words(tests: Mapping[str, CareTest], *, sided: bool) -> tuple[tuple[str, ...], str]:
+def _care_words(tests: Mapping[str, CareTest], task: str) -> tuple[tuple[str, ...], str]:
     """Return a sentence for each sign that marks a person, and one on the tests that found nothing."""
+    others = "masks, other people or most models" if task == POINTS else "most others"
     signs = {
-        CHANCE: "answers like chance: differs from most others on {0.count} of {0.of} items",
+        CHANCE: f"answers like chance: differs from {others} on {{0.count}} of {{0.of}} items",
         ONE_SIDE: "always one side: {0.count} of {0.of} choices of a side"
-        if sided
+        if task == CHOICES
         else "always one answer: {0.count} of {0.of} answers",
         FAST: f"too fast: {{0.count}} of {{0.of}} answers in less than {FASTEST:g} s",
     }

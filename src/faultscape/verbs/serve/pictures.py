@@ -25,6 +25,7 @@ from faultscape.reading.study import Study
 from faultscape.reporting.pictures import fit
 from faultscape.reporting.point_crops import SIDE, crop_around
 from faultscape.study.tables.corpus import Image, part_name
+from faultscape.verbs.serve.image_cache import DecodedImages
 from faultscape.web import overlays
 from faultscape.web.app import NotFoundError, send_picture
 from faultscape.web.photos import Pictures, shrink
@@ -45,13 +46,13 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
         raise _unseen("photo", image, error) from None
 
 
-def point_picture(image: Image, row: int, column: int, way: str) -> tuple[bytes, str]:
+def point_picture(decoded: DecodedImages, image: Image, row: int, column: int, way: str) -> tuple[bytes, str]:
     """Return an image around a pixel, with a ring there, as (bytes, media type): a `crop` in the resolution
     of the image, a `wide` one shrunk, or the whole image shrunk, which shows the `place`. NotFoundError if
     the image cannot be read.
     """
     try:
-        rgb = read_photo(image)[0]
+        rgb = decoded.get(f"{image.id}\n{image.digest}", lambda: read_photo(image)[0])
     except ImageError as error:
         raise _unseen("photo", image, error) from None
     side, longest = {"crop": (SIDE, SIDE), "wide": (WIDE * SIDE, 2 * SIDE), "place": (max(rgb.shape), SIDE)}[

@@ -159,7 +159,7 @@ def router(site: Site) -> APIRouter:
             address=address,
             only_here=_only_here(request) if token else "",
             me=who.pseudonym,
-            options=campaign.options.campaign,
+            rules=campaign.rules,
             instructions=campaign.instructions,
             instructed=instructed,
             longest=LONGEST,

@@ -26,6 +26,7 @@ from faultscape.verbs.serve.agenda import Given
 from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, PointItem, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import HELD_FOR
 from faultscape.verbs.serve.campaign import Campaign
+from faultscape.verbs.serve.image_cache import DecodedImages
 from faultscape.verbs.serve.pages.site import Site
 from faultscape.verbs.serve.pictures import LONGEST, POINT_WAYS, WAYS, draw_map, photo, point_picture
 from faultscape.web.app import NotFoundError, json_answer, send_picture
@@ -45,6 +46,7 @@ def router(site: Site) -> APIRouter:
     campaign = site.campaign
     gate = site.gate
     pictures = site.pictures
+    decoded = DecodedImages()
 
     @routes.get("/work", response_class=HTMLResponse)
     def work(request: Request) -> Response:
@@ -121,7 +123,11 @@ def router(site: Site) -> APIRouter:
             raise NotFoundError("this image does not exist")
         image = campaign.image_of(item)
         key = f"point\n{image.id}\n{image.digest}\n{item.row}\n{item.column}\n{way}"
-        return send_picture(request, pictures, key, lambda: point_picture(image, item.row, item.column, way))
+
+        def made() -> tuple[bytes, str]:
+            return point_picture(decoded, image, item.row, item.column, way)
+
+        return send_picture(request, pictures, key, made)
 
     @routes.get("/item/{id}/{repeat}/{side}/{way}")
     def item_map(request: Request, id: str, repeat: str, side: str, way: str) -> Response:

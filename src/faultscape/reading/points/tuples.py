@@ -1,0 +1,283 @@
+"""The tuples of labels that maps give the pixels of a study: counted once for each shard, kept in the study,
+and read block by block, so that no pool has to fit into memory.
+
+Conventions: labels are places of classes, C for a model that says none of them; of a truth C is void, and
+C + 1 stands for an image without a map of it. Pixels are those of maps at working size, numbered row by row
+in each image; those nearer than the scope's ``border`` to a border of the maps of its ``bordering`` models
+are left out. Images are in the order given, and an image's tuples in the order in which its pixels show them.
+Kept files (``tuples/SCOPE/``) are a cache: the name of each says what it was counted from, and whatever is
+missing, damaged or of something else is counted again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import zstandard
+
+from faultscape.classes.class_lists import allowed, meaning, table
+from faultscape.maps.borders import near_borders
+from faultscape.maps.counts import joint_tuples
+from faultscape.reading.maps import StoredMaps
+from faultscape.reading.study import Study
+from faultscape.study.folder import put
+from faultscape.study.parts import key_of
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, read_corpus
+
+if TYPE_CHECKING:
+    from faultscape.study.tables.corpus import Image
+
+FOLDER = "tuples"
+METHOD_NUMBER = 1  # raised when tuples are counted or stored differently
+AT_ONCE = 1 << 20  # tuples from which on a block is full
+_SUM = hashlib.sha256().digest_size  # bytes of the checksum before the arrays
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose maps give the labels: those of ``models``, and of a ``truth`` ('' for none); and which pixels are
+    left out, because they lie near a border.
+    """
+
+    models: tuple[str, ...]
+    truth: str
+    border: int
+    bordering: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder of what is kept."""
+        return key_of(astuple(self))[:16]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The tuples of some images one after the other: ``labels`` (J + 1, R) of the models and the truth, the
+    ``pixels`` (R,) of each, and where those of each image end (``ends``, (I,)); ``first`` is the place of the
+    first image among all.
+    """
+
+    first: int
+    labels: np.ndarray
+    pixels: np.ndarray
+    ends: np.ndarray
+
+    @cached_property
+    def images(self) -> np.ndarray:
+        """The place (R,) of each tuple's image among all."""
+        return self.first + np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+
+
+def each_stack(
+    study: Study, scope: Scope, number: int, images: Iterable[str]
+) -> Iterator[tuple[str, list[np.ndarray], np.ndarray | None, np.ndarray | None]]:
+    """Yield of images of a shard (id, the map of every model, which pixels are near a border, the map of the
+    truth), the last two None where there is none; images that lack a model's map are left out. Maps are
+    overwritten by the next ones.
+    """
+    classes = study.classes
+    settings = study.settings
+    labels = [settings.models[model].labels for model in scope.models]
+    folders = [label_maps.predictions(study.root, model) for model in scope.models]
+    sources = [
+        StoredMaps(folder, number, table(classes, of), allowed(classes, of))
+        for folder, of in zip(folders, labels, strict=True)
+    ]
+    folder = label_maps.truth(study.root, scope.truth) if scope.truth else None
+    if folder is not None and part_name(number) in study.manifest(folder):
+        sources.append(StoredMaps(folder, number, table(classes), allowed(classes)))
+    bordering = [scope.models.index(model) for model in scope.bordering]
+    rows = _rows(study, number)
+    for image in images:
+        size = settings.working_size or (rows[image].width, rows[image].height)
+        stack = [source.read(image, size) for source in sources]
+        maps = [label_map for label_map in stack[: len(scope.models)] if label_map is not None]
+        if len(maps) < len(scope.models):
+            continue
+        near = None
+        if scope.border:
+            near = np.any([near_borders(maps[k], scope.border) for k in bordering], axis=0)
+        yield image, maps, near, stack[-1] if len(stack) > len(maps) else None
+
+
+def joint_runs(maps: Sequence[np.ndarray], near: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the joint runs of maps (H, W) begin, as numbers of pixels row by row, and how many pixels
+    each has; a run lies in one row, and in or outside of what is ``near`` a border.
+
+    >>> begins, pixels = joint_runs([np.array([[0, 0, 1], [1, 1, 1]])])
+    >>> begins.tolist(), pixels.tolist()
+    ([0, 2, 3], [2, 1, 3])
+    """
+    first = np.ones(maps[0].shape, bool)
+    first[:, 1:] = False
+    for label_map in [*maps, *([] if near is None else [near])]:
+        first[:, 1:] |= label_map[:, 1:] != label_map[:, :-1]
+    begins = np.flatnonzero(first)
+    return begins, np.diff(begins, append=first.size)
+
+
+def each_block(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
+    """Yield the tuples of images of a shard, all of which have a map of every model: as they are kept, or
+    counted and kept now.
+    """
+
+    def count() -> bytes:
+        counted = _counted(study, scope, number, images)
+        return _stored({str(k): _packed(block) for k, block in enumerate(counted)})
+
+    held = _kept(study, scope, number, ".tuples", images, count)
+    for name in held.files:
+        with np.load(io.BytesIO(zstandard.decompress(held[name].tobytes()))) as block:
+            yield Block(int(block["first"]), block["labels"], block["pixels"], block["ends"])
+
+
+def labels_at(
+    study: Study, scope: Scope, number: int, points: Sequence[tuple[str, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels (J, P) of the models at some ``points`` (image, pixel) of a shard, and those (P,) of
+    the truth, C + 1 where it has no map; 0 in images that lack a model's map.
+    """
+    if not points:
+        return np.zeros((len(scope.models), 0), np.int64), np.zeros(0, np.int64)
+
+    def read() -> bytes:
+        asked: dict[str, list[int]] = {}
+        for place, (image, _) in enumerate(points):
+            asked.setdefault(image, []).append(place)
+        said = np.zeros((len(scope.models), len(points)), np.int64)
+        shown = np.full(len(points), len(study.classes) + 1, np.int64)
+        for image, maps, _, truth in each_stack(study, scope, number, asked):
+            places = asked[image]
+            pixels = [points[place][1] for place in places]
+            for row, label_map in zip(said, maps, strict=True):
+                row[places] = label_map.ravel()[pixels]
+            if truth is not None:
+                shown[places] = truth.ravel()[pixels]
+        return _stored({"said": said, "shown": shown})
+
+    held = _kept(study, scope, number, ".points", points, read)
+    return held["said"], held["shown"]
+
+
+def forget_others(study: Study, scope: Scope) -> None:
+    """Remove what is kept of all scopes but this one and those in which selections of points are read: the
+    maps of the models that they were drawn for, alone or with those that came later.
+    """
+    used = {scope.name}
+    for made in study.selections.values():
+        if made.slots.points:
+            left = tuple(model for model in made.slots.models if model in study.models)
+            border = made.slots.definition.get("border", 0)
+            for models in (left, tuple(dict.fromkeys((*left, *study.models)))):
+                used |= {Scope(models, truth, border, left).name for truth in ("", *study.truths)}
+    for folder in (study.root / FOLDER).glob("*"):
+        if folder.name not in used:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _counted(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
+    """Count the tuples of images, and yield them in blocks."""
+    unknown = len(study.classes) + 1
+    kind = np.uint8 if unknown < 256 else np.uint16
+    held: list[np.ndarray] = []
+    weights: list[np.ndarray] = []
+    place = 0
+    for image, maps, near, truth in each_stack(study, scope, number, images):
+        assert image == images[place + len(held)]
+        labels, pixels = _tuples_of(maps, near, truth, unknown)
+        held.append(labels.astype(kind))
+        weights.append(pixels.astype(np.uint32))
+        if sum(map(len, weights)) >= AT_ONCE or place + len(held) == len(images):
+            ends = np.cumsum([len(own) for own in weights])
+            yield Block(place, np.concatenate(held, axis=1), np.concatenate(weights), ends)
+            place += len(held)
+            held = []
+            weights = []
+
+
+def _tuples_of(
+    maps: Sequence[np.ndarray], near: np.ndarray | None, truth: np.ndarray | None, unknown: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tuples (J + 1, R) of an image, and the pixels (R,) of each."""
+    more = [layer for layer in (truth, near) if layer is not None]
+    # what is near a border is one map more, which splits each tuple
+    columns, pixels = joint_tuples([*maps, *(layer.astype(maps[0].dtype) for layer in more)], unknown)
+    if near is not None:
+        pixels = pixels[columns[-1] == 0]
+        columns = columns[:-1, columns[-1] == 0]
+    if truth is None:
+        columns = np.concatenate([columns, np.full((1, len(pixels)), unknown, columns.dtype)])
+    return columns, pixels
+
+
+def _kept(
+    study: Study,
+    scope: Scope,
+    number: int,
+    ending: str,
+    about: Sequence[object],
+    make: Callable[[], bytes],
+) -> np.lib.npyio.NpzFile:
+    """Return the arrays kept of a shard, made now unless they were made from the same maps ``about`` the same
+    images or points.
+    """
+    folder = study.root / FOLDER / scope.name
+    part = part_name(number)
+    path = folder / f"{part}-{_made_from(study, scope, number, about)}{ending}"
+    data = path.read_bytes() if path.exists() else b""
+    if data[:_SUM] != _sum(data[_SUM:]):
+        arrays = make()
+        data = _sum(arrays) + arrays
+        put(path, data)
+        for other in folder.glob(f"{part}-*{ending}"):
+            if other != path:
+                other.unlink(missing_ok=True)
+    return np.load(io.BytesIO(data[_SUM:]))
+
+
+def _made_from(study: Study, scope: Scope, number: int, about: Sequence[object]) -> str:
+    """Return a key of everything that tuples depend on."""
+    part = part_name(number)
+    folders: list[Path] = [label_maps.predictions(study.root, model) for model in scope.models]
+    folders += [label_maps.truth(study.root, scope.truth)] if scope.truth else []
+    parts = [study.manifest(folder).get(part) for folder in folders]
+    maps = [made and made.sha256 for made in parts]
+    settings = study.settings
+    labels = [meaning(study.classes, settings.models[model].labels) for model in scope.models]
+    size = settings.size
+    sizes = (
+        [] if settings.working_size else [(i.id, i.width, i.height) for i in _rows(study, number).values()]
+    )
+    return key_of(METHOD_NUMBER, maps, labels, len(study.classes), size, sizes, list(about))
+
+
+def _rows(study: Study, number: int) -> dict[str, Image]:
+    key = "rows of tuples", number
+    if key not in study.computed:
+        study.computed[key] = {image.id: image for image in read_corpus(study.root, number)}
+    return study.computed[key]
+
+
+def _packed(block: Block) -> np.ndarray:
+    sink = io.BytesIO()
+    np.savez(sink, first=block.first, labels=block.labels, pixels=block.pixels, ends=block.ends)
+    return np.frombuffer(zstandard.ZstdCompressor(level=1).compress(sink.getvalue()), np.uint8)
+
+
+def _stored(arrays: dict[str, np.ndarray]) -> bytes:
+    sink = io.BytesIO()
+    np.savez(sink, **arrays)  # type: ignore[arg-type]
+    return sink.getvalue()
+
+
+def _sum(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
