@@ -15,7 +15,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import OptionError, RankingError
+from faultscape.errors import CorpusError, OptionError, RankingError
 from faultscape.reading.study import Study
 from faultscape.verbs.graph import nodes
 from golden import STUDY, copied
@@ -212,6 +212,10 @@ def test_what_cannot_be_measured_from_points(study: str, corpus: made.Corpus, tm
     with refused(OptionError, "selection 'order' chooses images, and measure counts every image with a mask"):
         measured(study, "order")
     answer(study, corpus, most=20)
+    with refused(
+        CorpusError, "has a map in truth 'labels'; to measure from answers to points: .* --selection points"
+    ):
+        fs.measure(study)
     with refused(RankingError, r"has 19 answered points in truth 'labels', and at least 30 are needed"):
         measured(study)
 

@@ -2,7 +2,7 @@
 the points that most models get wrong.
 
 Conventions: numbers of classes and confusions are computed from the answers of now; the standings are those
-that were written. An image that cannot be read is left out of the gallery's pictures, not of the gallery.
+that were written. A point whose image cannot be read is shown without its crop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, RankingError
 from faultscape.progress import progress
+from faultscape.reading.choices import Voices
 from faultscape.reading.points.evidence import PointEvidence, read_point_evidence
 from faultscape.reading.points.truths import answers_of
 from faultscape.reading.study import Study
@@ -25,6 +26,7 @@ from faultscape.reporting.pictures import Room, photo_uri
 from faultscape.reporting.point_crops import SIDE, crop_around
 from faultscape.study.answers.points import BORDER, classes_seen
 from faultscape.verbs.measure.points import read_measures
+from faultscape.verbs.rank.artefact import STANDINGS
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReportOptions
@@ -35,8 +37,10 @@ def point_facts(study: Study, common: Facts, options: ReportOptions) -> PointFac
     truth = common.truth or study.likely_truth
     count = study.label_count(options.selection, truth)
     facts = PointFacts(**vars(common), answered=count.labelled, drawn=len(common.slots.points))
+    # as the standings count people's answers
+    voices = Voices(weighted=bool(STANDINGS.options(study, options.selection).get("weight_annotators")))
     try:
-        found = read_point_evidence(study, options.selection, truth, engine="local")
+        found = read_point_evidence(study, options.selection, truth, voices=voices, engine="local")
     except RankingError as error:  # it was drawn from other images than the study has now
         return replace(facts, remarks=(*common.remarks, f"{error}"))
     room = Room()
