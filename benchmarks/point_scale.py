@@ -95,6 +95,7 @@ def measured(base: Path, kind: str, classes: int, images: int) -> None:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         make(place / "study", kind, classes, images)
+        row(images, "compare", measure_cost("compare", str(place / "study")))
         (place / "made").touch()
     study = place / "study"
     for left in ("tuples", "answers.sqlite", "selection-points.csv", "selection-points.json"):

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ import numpy as np
 import point_tables
 from point_sets import KEPT, SETS, Pixels, load
 
+from faultscape.ranking.drawn.estimates import lure_weights
 from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.belief import fit_beliefs
 from faultscape.ranking.points.estimates import PointScores, point_scores
@@ -38,12 +39,15 @@ from faultscape.ranking.points.pool import PointPool
 from faultscape.ranking.points.scores import Totals, score
 from faultscape.ranking.points.totals import FOLDS, PointTotals, point_totals
 from faultscape.ranking.simultaneous_ranks import better
+from faultscape.selection.draws import draw
 from faultscape.selection.points.point_draws import draw_points
 from faultscape.selection.points.probabilities import point_probabilities
+from faultscape.selection.weights import drawing_weights
 
 BUDGETS = (100, 300, 1000, 3000)
 MASKS = (1, 4, 10, 16, 32)
 GROUPS = {"ten": None, "four": 4, "two": 2}  # the best so many models
+FIRST, NEXT = 4.0, 2.5  # seconds of the first point of an image, and of each that follows at once
 PER_MASK = 100  # pixels of a mask that the belief of whole masks learns from
 Found = dict[str, dict[str, list[Any]]]
 
@@ -70,6 +74,25 @@ class World:
         return np.array([self.counts(own, self.pixels.count[own]) for own in rows]), rows
 
     @cached_property
+    def informative(self) -> np.ndarray:
+        """(I,) the weights of images under `--goal order`, before any mask."""
+        said = self.pool.said[:, self.pixels.place].astype(np.int64)
+        side = self.pixels.classes + 1
+        models = len(said)
+        images = int(self.pixels.image.max()) + 1
+        agreement = np.ones((models, models, images))
+        for j, k in combinations(range(models), 2):
+            key = (self.pixels.image * side + said[j]) * side + said[k]
+            both = np.bincount(key, self.pixels.count, images * side**2).reshape(images, side, side)
+            agreement[j, k] = agreement[k, j] = miou_of(both)
+        facts = {
+            "complete": np.ones(images, bool),
+            "agreement": agreement,
+            "dispute": 1 - agreement.mean((0, 1)),
+        }
+        return drawing_weights("information", facts)
+
+    @cached_property
     def real(self) -> np.ndarray:
         """(J,) the true mIoU."""
         return miou_of(self.of_image[0].sum(0))
@@ -86,9 +109,14 @@ class World:
         return np.full(len(self.pool.pixels), 1 / self.pool.size)
 
     def draw(
-        self, probability: np.ndarray, seed: tuple[int, ...], number: int = max(BUDGETS), taken: int = 0
+        self,
+        probability: np.ndarray,
+        seed: tuple[int, ...],
+        number: int = max(BUDGETS),
+        taken: int = 0,
+        per_image: int = 1,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows (M,) of points after those ``taken``, and their probabilities."""
+        """Return the rows (M,) of points of looks after those ``taken``, and their probabilities."""
         row = np.arange(len(self.pixels.count))
         # rows as tuples: the tuple of each, once for every image and true class
         found = draw_points(
@@ -97,6 +125,7 @@ class World:
             self.pixels.count,
             probability[self.pixels.place],
             number,
+            per_image=per_image,
             seed=seed,
             taken=taken,
         )
@@ -123,6 +152,11 @@ def design(world: World, repeat: int, truth: np.ndarray | None = None) -> Found:
     return _from_points(world, None, (repeat, 1), truth)
 
 
+def three_a_look(world: World, repeat: int) -> Found:
+    """The design with three points of an image in a row."""
+    return _from_points(world, None, (repeat, 1), per_image=3)
+
+
 def uniform_control(world: World, repeat: int) -> Found:
     """Uniform points with the same estimator."""
     return _from_points(world, world.even, (repeat, 2))
@@ -133,21 +167,27 @@ def _from_points(
     probability: np.ndarray | None,
     seed: tuple[int, ...],
     truth: np.ndarray | None = None,
+    per_image: int = 1,
 ) -> Found:
     """Return what points find that are drawn with these probabilities (X,), or those of the design: every
-    budget ends a round.
+    budget ends a round. With several points an image, a budget is the time of so many single ones.
     """
     truth = world.pixels.truth if truth is None else truth
     learns = probability is None
     now = world.probability if probability is None else probability
-    row, q = np.zeros(0, np.int64), np.zeros(0)
+    row = np.zeros(0, np.int64)
+    q = np.zeros(0)
     out = {}
     for budget in BUDGETS:
-        more, of_more = world.draw(now, seed, budget - len(row), len(row))
+        looks = round(budget * FIRST / (FIRST + NEXT * (per_image - 1)))
+        taken = len(row) // per_image
+        more, of_more = world.draw(now, seed, looks - taken, taken, per_image)
         row = np.append(row, more)
         q = np.append(q, of_more)
         shares = np.eye(world.pixels.classes + 1)[truth[row]]
-        totals = point_totals(world.pool, PointAnswers(world.pixels.place[row], q, shares), void=world.void)
+        look = np.repeat(np.arange(looks), per_image)
+        answers = PointAnswers(world.pixels.place[row], q, shares, look)
+        totals = point_totals(world.pool, answers, void=world.void)
         out[str(budget)] = _kept(totals, point_scores(totals))
         if learns and budget < BUDGETS[-1]:
             now = point_probabilities(totals)
@@ -185,6 +225,18 @@ def masks(world: World, repeat: int) -> Found:
     counts, _ = world.of_image
     order = np.random.default_rng([repeat, 3]).permutation(len(counts))
     return {str(m): {"score": miou_of(counts[order[:m]].sum(0)).tolist()} for m in MASKS}
+
+
+def masks_by_order(world: World, repeat: int) -> Found:
+    """Whole masks of the images that `--goal order` draws, weighted by their probabilities."""
+    counts, _ = world.of_image
+    drawn = draw(world.informative, max(MASKS), seed=(repeat, 7))
+    found = {}
+    for m in MASKS:
+        weight = lure_weights(drawn.probability[:m], drawn.pool)
+        total = np.tensordot(weight, counts[drawn.images[:m]], 1)
+        found[str(m)] = {"score": miou_of(np.maximum(total, 0)).tolist()}
+    return found
 
 
 def masks_control(world: World, repeat: int) -> Found:
@@ -241,6 +293,10 @@ def _totals_of_masks(
         whole,
         believed + pool.known,
         expected + pool.known,
+        np.zeros(
+            (len(tuples), classes + 1)
+        ),  # pixels of an image err together: the belief expects too little
+        np.ones(len(tuples)),
         np.concatenate(left),
         np.concatenate(look),
         pool.said[:, tuples],
@@ -267,9 +323,11 @@ def borders_wrong(world: World, repeat: int) -> Found:
 
 METHODS: dict[str, Callable[[World, int], Found]] = {
     "design": design,
+    "design, 3 a look": three_a_look,
     "uniform": uniform,
     "uniform+control": uniform_control,
     "masks": masks,
+    "masks by order": masks_by_order,
     "masks+control": masks_control,
     "design, 5 % wrong": five_percent_wrong,
     "design, borders wrong": borders_wrong,

@@ -16,6 +16,8 @@ from faultscape.nouns import JsonObject
 
 # with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
+FEW_POINTS = 30  # and with fewer answered points nothing is ranked
+MOST_POINTS = 20_000  # more than anyone answers
 SKIPPED = 0.05  # share of draws without labels above which they are not assumed to be missing at random
 ENOUGH = 2 * FEW  # images to draw if nothing else says how many
 _DECIMALS, _MOST_DECIMALS = 3, 6  # of numbers without an interval; of any

@@ -42,6 +42,7 @@ def test_what_stands_before_the_links_is_at_most_sixty_lines() -> None:
 def test_it_says_in_this_order_what_why_how_when_not_and_how_long() -> None:
     parts = [
         "Faultscape chooses between segmentation models, or image classifiers, with few human labels",
+        "**No time to draw masks?** `faultscape run study images/ ",
         "docs/images/disagreement.webp",
         "Where two models agree",
         "$ make demo",

@@ -45,9 +45,9 @@ LINES = [
 ]
 
 
-def test_there_are_the_four() -> None:
+def test_there_are_the_five() -> None:
     assert {page.stem for page in TUTORIALS} == {
-        *("first-ranking", "classifiers", "kinds-of-error", "knows-when-wrong")
+        *("first-ranking", "classifiers", "clicks", "kinds-of-error", "knows-when-wrong")
     }
 
 

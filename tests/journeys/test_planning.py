@@ -108,6 +108,7 @@ def test_the_command_line_writes_what_python_returns(
         "costs",
         "recommended",
         "pairs",
+        "points",
         "notes",
         "provenance",
     ]
@@ -142,7 +143,7 @@ def test_of_label_maps_the_recommendation_says_on_how_little_it_rests(
         f"the advice for label maps rests on a single data set (ten networks on CamVid), where random draws {told}"
         " (docs/benchmarks/choice.md)"
     )
-    assert said in fs.plan(maps[0], goal=goal).notes
+    assert said in fs.plan(maps[0], goal=goal, cost={"mask": 1}).notes  # else points are quicker
 
 
 @pytest.mark.slow

@@ -121,8 +121,8 @@ def test_from_the_draw_to_the_verdict_through_a_table(
     monkeypatch.chdir(tmp_path)
     place = f"'{study}'"
     line = f"faultscape label export {place} points/ --format points --selection points"
-    assert fs.status(study).next == line
-    assert fs.status(study).instead == f"faultscape label serve {place} --selection points"
+    assert fs.status(study).next == f"faultscape label serve {place} --selection points"
+    assert fs.status(study).instead == line
     assert made.states(study)["label"] == "missing"
     capsys.readouterr()
     assert main(["label", "export", study, "points/"]) == 0
@@ -583,6 +583,97 @@ def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corp
     left = [pooled(corpus, "model-2", [i for i in corpus.ids if i != one]) for one in corpus.ids]
     error = np.sqrt(9 * np.var(left))  # the jackknife's: (n - 1) / n times the sum of squares
     assert width(known, "model-2") == pytest.approx(2 * 2.262 * error, rel=0.25)
+
+
+def study_of(folder: Path, corpus: made.Corpus, models: Mapping[str, Path | str]) -> str:
+    """A study of a corpus and some models, without a selection."""
+    made.collected(corpus, folder, shard_size=4)
+    fs.predict(str(folder), models, engine="local")
+    fs.compare(str(folder), engine="local")
+    return str(folder)
+
+
+@pytest.mark.parametrize("number", [2, 22])
+def test_any_number_of_models_is_drawn_for_and_ranked(
+    corpus: made.Corpus, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = {f"net-{k:02d}": corpus.models[f"model-{k % 4}"] for k in range(number)}
+    study = study_of(tmp_path / "study", corpus, models)
+    capsys.readouterr()
+    fs.select(study, sampling=fs.Sampling(points=60), engine="local")
+    told = capsys.readouterr()
+    answer_all(study, corpus, tmp_path / "all")
+    found = fs.rank(study, selection="points").rankings["points"]
+    for k, model in enumerate(models):
+        low, high = found.score_interval[model]
+        assert low < found.scores[model] < high
+        assert found.scores[model] == pytest.approx(pooled(corpus, f"model-{k % 4}"), abs=0.12)
+    twins = [model for model in models if int(model[-2:]) % 4 == 0]
+    assert max(found.scores[m] for m in twins) - min(found.scores[m] for m in twins) < 1e-9
+    assert set(twins) <= set(found.best_set)  # equal models cannot be told apart
+    assert told.err == ""
+
+
+def test_images_of_different_sizes_are_drawn_from_by_their_pixels(tmp_path: Path) -> None:
+    small = made.corpus(tmp_path / "small", images=1, models=2, shape=(12, 16))
+    large = made.corpus(tmp_path / "corpus", images=3, models=2, shape=(36, 48), seed=8)
+    for folder, other in ((large.photos, small.photos), (large.truth, small.truth)):
+        shutil.copy(other / f"{small.ids[0]}.png", folder / "small.png")
+    for name, folder in large.models.items():
+        shutil.copy(small.models[name] / f"{small.ids[0]}.png", folder / "small.png")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(large.photos), classes=str(large.classes), size="own")
+    fs.predict(study, large.models, engine="local")
+    fs.compare(study, engine="local")
+    drawn = fs.select(study, sampling=fs.Sampling(points=400), engine="local").points
+    assert drawn[0].pool == 3 * 36 * 48 + 12 * 16
+    inside = [(p.row < 12 and p.column < 16) for p in drawn if p.image == "small"]
+    assert inside
+    assert all(inside)
+    fs.label.import_(study, str(large.truth))
+    exact = fs.rank(study, selection="points").rankings["points"].scores
+    measured = fs.measure(study, resamples=0, worst=0)
+    for model, score in exact.items():
+        assert measured.models[model]["miou"]["value"] == pytest.approx(score, abs=1e-9)
+
+
+def test_a_pool_of_one_image_is_drawn_from(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=1, models=3)
+    study = study_of(tmp_path / "study", corpus, corpus.models)
+    drawn = fs.select(study, sampling=fs.Sampling(points=80), engine="local").points
+    assert {p.image for p in drawn} == set(corpus.ids)
+    answer_all(study, corpus, tmp_path / "all")
+    found = fs.rank(study, selection="points")
+    assert found.rankings["points"].scores["model-1"] == pytest.approx(pooled(corpus, "model-1"), abs=0.1)
+    assert found.to_come == {}
+
+
+def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_alone(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    models = {f"net-{k}": corpus.models["model-2"] for k in range(3)}
+    study = study_of(tmp_path / "study", corpus, models)
+    drawn = fs.select(study, sampling=fs.Sampling(points=120), engine="local").points
+    assert [p.probability for p in drawn] == pytest.approx([1 / (10 * 36 * 48)] * 120)
+    answer_all(study, corpus, tmp_path / "all")
+    found = fs.rank(study, selection="points")
+    ranking = found.rankings["points"]
+    assert ranking.best_set == ["net-0", "net-1", "net-2"]
+    assert ranking.scores["net-1"] == pytest.approx(pooled(corpus, "model-2"), abs=0.1)
+    assert "do not decide" in repr(found)
+
+
+def test_a_margin_is_that_of_the_models_that_points_were_drawn_for(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    drawn = fs.select(study, sampling=fs.Sampling(points=60, border=1), as_="inside", engine="local").points
+    answer_all(study, corpus, tmp_path / "all", "inside")
+    before = fs.rank(study, selection="inside").rankings["points"].scores
+    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
+    fs.compare(study, engine="local")
+    after = fs.rank(study, selection="inside").rankings["points"].scores
+    assert [*after] == [*before, "model-3"]
+    assert Study(study).selection("inside").slots.points == drawn
 
 
 def test_points_do_not_ask_for_masks(study: str) -> None:

@@ -27,6 +27,8 @@ CHANGES: dict[str, Callable[[str, str], Any]] = {
     "select --remove": lambda study, _: fs.select(study, remove="main"),
     "collect --remove": lambda study, image: fs.collect(study, remove=[image]),
     "label remove": fs.label.remove,
+    "select --points": lambda study, _: fs.select(study, as_="points", more=20, engine="local"),
+    "rank --selection points": lambda study, _: fs.rank(study, selection="points", engine="local"),
 }
 
 

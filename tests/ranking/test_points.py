@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -277,8 +278,38 @@ def test_shrinking_gives_level_and_differences_a_weight_each():
     assert weights[0] < 0.5
     assert weights[1] > 0.99
     assert moved - moved.mean() == pytest.approx([-0.0, 0.0, 0.0], abs=0.001)
+    # the largest variance counts, for the level and for the differences
+    widest, weights = shrunk(believed, believed + [0.1, 0, -0.1], noisy * 1e-9, noisy)
+    assert widest.tolist() == near.tolist()
+    assert max(weights) < 0.01
     part, _ = shrunk(np.array([0.3, np.nan]), np.array([0.4, np.nan]), np.eye(2) * 1e-9)
     assert part == pytest.approx([0.4, np.nan], abs=1e-3, nan_ok=True)
+
+
+def test_the_belief_expects_the_variance_that_answers_drawn_from_it_have():
+    pool, place = MADE.pool()
+    probability = unequal(MADE)
+    rng = np.random.default_rng(5)
+    answers = MADE.answers(place, draw(MADE, probability, DRAWS, rng), probability)
+    totals = point_totals(pool, answers)
+    found = point_scores(totals)
+    values = np.array([table[own] for own, table in zip(totals.said, found.slopes, strict=True)])
+    places = np.arange(DRAWS)
+
+    def one(rng: np.random.Generator) -> np.ndarray:
+        shown = (rng.random(DRAWS)[:, None] > totals.guess.cumsum(1)[:, :-1]).sum(1)
+        return (values[:, places, shown] * totals.weight).sum(1) / DRAWS
+
+    shown = np.cov(repeated(one, 4000).T)
+    assert found.expected_covariance == pytest.approx(shown, rel=0.1, abs=0.05 * shown.max())
+    # and no interval is narrower, though a sample may show less
+    spread = pool_spread(totals, found)
+    own = np.diagonal(found.expected_covariance)
+    assert (spread.error**2 >= own * (1 - 1e-9)).all()
+    apart = own[:, None] + own - 2 * found.expected_covariance
+    assert (spread.error_of_differences**2 >= apart * (1 - 1e-9)).all()
+    quiet = replace(found, terms=np.zeros((3, DRAWS)), corrected=found.score)
+    assert pool_spread(totals, quiet).error == pytest.approx(np.sqrt(own))
 
 
 @pytest.mark.slow

@@ -21,8 +21,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def jit(function: Function) -> Function:
     """Return the function compiled at its first call, without the interpreter lock."""
+    return _compiled(function)
+
+
+def jit_sums(function: Function) -> Function:
+    """Return the same of a function whose sums may add their terms in any order, several at once."""
+    return _compiled(function, fastmath={"reassoc", "nsz"})
+
+
+def _compiled(function: Any, **options: Any) -> Any:
     try:
-        compiled: Any = numba.njit(cache=True, nogil=True)(function)
+        return numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no writable folder for its cache
-        compiled = numba.njit(nogil=True)(function)
-    return compiled
+        return numba.njit(nogil=True, **options)(function)

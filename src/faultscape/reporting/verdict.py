@@ -79,10 +79,12 @@ def nothing_said(
     work: Work,
     why_not: str = "",
     answered: int = 0,
+    *,
+    of_points: bool = False,
 ) -> Verdict:
     """Return the verdict where no standings say who could be best; ``first`` are some that there are, and
     ``why_not`` says why these have no intervals. ``labelled`` images have a label, ``answered`` points an
-    answer.
+    answer; without either it says so ``of_points``, if only points are drawn.
     """
     if len(models) < 2:
         alone = f"{models[0]} is the only model: there is nothing to choose" if models else ""
@@ -95,7 +97,7 @@ def nothing_said(
         why = (
             f"{' and '.join([*images, *points])}, and nothing is ranked yet."
             if images or points
-            else "No image is labelled."
+            else f"No {'point is answered' if of_points else 'image is labelled'}."
         )
     elif first.labels.get("used", FEW) < FEW:
         why = f"{labelled_words(first.labels)}, and at least {FEW} are needed."

@@ -18,12 +18,14 @@ from collections.abc import Mapping, Sequence
 from faultscape.errors import counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn.rankings import SKIPPED_DRAWS
+from faultscape.ranking.planning.point_needs import points_to_tell
 from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reporting.competition.standing_tables import any_of, descriptive, for_intervals, recommended
 from faultscape.reporting.verdict import PairNeed, Verdict, Work, nothing_said
 from faultscape.reporting.view import listed
 from faultscape.standings import (
     FEW,
+    MOST_POINTS,
     Failing,
     Gap,
     ModelRanking,
@@ -44,7 +46,6 @@ METRICS = {
 }
 _LATER = {FUTURE: "images to come", SAME_GROUPS: "more images of the same groups"}
 _NAMED = 4  # more models than that are counted, not named
-_MOST_POINTS = 20_000  # with more needed, two models are nearly equal
 _PAIRS = 2  # open pairs that are named
 
 
@@ -257,7 +258,9 @@ def _not_settled(
         if whole:  # nothing is left to label
             return f"{gap.model} or {gap.other}"
         if "points" in standings.labels:
-            return f"{gap.model} or {gap.other}{_more_points(gap, standings.labels['points'])}"
+            here = next((own for own in pool if {own.model, own.other} == {gap.model, gap.other}), gap)
+            more = _more_points(here, standings.labels["points"], len(standings.models))
+            return f"{gap.model} or {gap.other}{more}"
         key = tuple(sorted((gap.model, gap.other), key=lambda model: place[model]))
         need = needs.get((key[0], key[1]))
         return f"{gap.model} or {gap.other}{_more(need, standings.labels.get('used', 0))}"
@@ -286,21 +289,22 @@ def _more(need: PairNeed | None, used: int) -> str:
     return f" (about {counted(middle, 'more label')} would decide this pool, {low:,} to {high:,})"
 
 
-def _more_points(gap: Gap, used: int) -> str:
-    """Return how many points more would tell two models apart if the difference stays as it is: intervals
-    narrow with the root of their number.
+def _more_points(gap: Gap, used: int, models: int) -> str:
+    """Return how many points more would tell two of J ``models`` apart, as far as those ``used`` show.
 
-    >>> _more_points(Gap("a", "b", 0.02, [-0.01, 0.05], False), 300)
-    ' (about 400 more points would decide this pool)'
-    >>> _more_points(Gap("a", "b", 0.001, [-0.03, 0.032], False), 300)
-    ' (more than 20,000 points would be needed)'
+    >>> _more_points(Gap("a", "b", 0.02, [-0.002, 0.042], False), 300, 2)
+    ' (about 450 more points would decide this pool, 50 to 7,400)'
+    >>> _more_points(Gap("a", "b", 0.001, [-0.03, 0.032], False), 300, 2)
+    ' (about 4,900 more points would decide this pool, at least 600)'
     """
-    wide = (gap.interval[1] - gap.difference) / gap.difference if gap.difference > 0 else math.inf
-    total = used * wide**2
-    if not total <= _MOST_POINTS:
-        return f" (more than {_MOST_POINTS:,} points would be needed)"
-    more = math.ceil(max(total - used, 1) / 50) * 50
-    return f" (about {more:,} more points would decide this pool)"
+    need = points_to_tell(gap, used, models)
+    if need.hopeless:
+        return f" (more than {MOST_POINTS:,} points would be needed)"
+    middle, low, high = need.more(used)
+    if need.points > MOST_POINTS:
+        return f" (at least {low:,} more points would be needed)"
+    most = f"{low:,} to {high:,}" if need.high <= MOST_POINTS else f"at least {low:,}"
+    return f" (about {middle:,} more points would decide this pool, {most})"
 
 
 def _where_it_fails(failing: Failing, score_is: str) -> str:

@@ -213,11 +213,37 @@ def pair_needed(losses: np.ndarray, found: Curve) -> np.ndarray:
     return out
 
 
+def apart_needed(distance: float, found: Curve) -> float:
+    """Return the smallest number of labels that tells two models apart which differ by ``distance``, as
+    *proved* does, if their difference varies as that of the median pair.
+
+    >>> flat = Curve(10_000, np.array([1.0, 9800]), np.full((2, 1), 0.2), np.zeros((2, 2)))
+    >>> apart_needed(0.02, flat)
+    2819.0
+    """
+    limit = _proof(found.models.shape[1])
+    pairs = np.arange(found.pairs.shape[1])
+
+    def answered(numbers: np.ndarray) -> np.ndarray:
+        return limit * np.sqrt(np.median(variance(found, numbers, pairs), axis=-1)) <= distance
+
+    return float(_smallest(answered, 1, found.pool)[0])
+
+
+def limit_of_all(models: int) -> float:
+    """Return how many standard errors half the interval of a difference has, for all pairs at once.
+
+    >>> round(limit_of_all(2), 2), round(limit_of_all(10), 2)
+    (1.96, 3.26)
+    """
+    return float(ndtri(1 - (1 - LEVEL) / (models * (models - 1))))
+
+
 def _proof(models: int) -> float:
     """Return how many standard errors a difference must have to pass the test of one pair among all, with a
     power of 80 %.
     """
-    return float(ndtri(1 - (1 - LEVEL) / (models * (models - 1))) + ndtri(POWER))
+    return limit_of_all(models) + float(ndtri(POWER))
 
 
 def scores_needed(found: Curve, within: float = 0.01) -> float:

@@ -6,7 +6,9 @@ unbiased totals is a ratio, biased as long as totals of rare classes are poorly 
 towards its corrected totals only as far as they are known, and the rest is added in first order there; its
 bias falls as 1 / N, with N draws. ``score`` lies between the two: the correction is weighted by how large
 it is against its own variance, with one weight for the level of all models and one for their differences.
-The weights go to one as points are added. ``terms`` (J, N) are what each draw adds to ``corrected``;
+The weights go to one as points are added. A variance is the larger of that over the draws and of what the
+belief expects at the points drawn: a rare error at a pixel with a small probability adds a great deal, and
+draws without one show too small a variance. ``terms`` (J, N) are what each draw adds to ``corrected``;
 intervals are those of ``corrected``, so they do not rely on the belief. Source: one-step estimators: Bickel
 et al. 1993; shrinkage: Efron and Morris 1973, Green and Strawderman 1991.
 """
@@ -30,8 +32,9 @@ LEVEL = 0.03  # and of the level of all
 @dataclass(frozen=True, eq=False)
 class PointScores:
     """Scores (J,), as estimated and as believed and corrected, of one metric; ``terms`` (J, N), ``slopes``
-    (J, C + 1, C + 1) what one more pixel is worth, and the weights of the correction, for the level and for
-    differences; ``at`` is the score where the slopes were taken.
+    (J, C + 1, C + 1) what one more pixel is worth, the weights of the correction, for the level and for
+    differences, and the covariance (J, J) of the corrected scores that the belief expects; ``at`` is the
+    score where the slopes were taken.
     """
 
     metric: str
@@ -41,6 +44,7 @@ class PointScores:
     terms: np.ndarray
     slopes: np.ndarray
     weights: tuple[float, float]
+    expected_covariance: np.ndarray
     at: Score | None = None
 
     @property
@@ -73,26 +77,27 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     if not totals.draws:
         nothing = np.zeros((totals.pool.models, 0))
         same = plain.value
-        slopes = plain.slopes()
-        return PointScores(metric, same, same, same, nothing, slopes, (0.0, 0.0), plain)
+        unknown = _covariance(nothing)
+        return PointScores(metric, same, same, same, nothing, plain.slopes(), (0.0, 0.0), unknown, plain)
     between = _as_far_as_known(totals, expected, corrected)
     there = score(between, metric, counted)
     slopes = there.slopes()
     terms = totals.terms(slopes)
     moved = there.value + there.change(between, corrected)
-    found, weights = shrunk(plain.value, moved, _covariance(terms))
-    return PointScores(metric, found, plain.value, moved, terms, slopes, weights, there)
+    expected_covariance = totals.expected_covariance(slopes)
+    found, weights = shrunk(plain.value, moved, _covariance(terms), expected_covariance)
+    return PointScores(metric, found, plain.value, moved, terms, slopes, weights, expected_covariance, there)
 
 
 def shrunk(
-    believed: np.ndarray, corrected: np.ndarray, covariance: np.ndarray
+    believed: np.ndarray, corrected: np.ndarray, *covariances: np.ndarray
 ) -> tuple[np.ndarray, tuple[float, float]]:
     """Return (J,) scores between those believed and those corrected, and the weights of the correction: of
     the level and of the differences.
 
-    A weight is t / (t + v): v is the variance of the correction over draws, t that of the belief's error,
-    estimated as the squared correction less v, together with a prior. NaN scores stay NaN and count in no
-    weight.
+    A weight is t / (t + v): v is the variance of the correction, the largest by any of the ``covariances``
+    (J, J), t that of the belief's error, estimated as the squared correction less v, together with a prior.
+    NaN scores stay NaN and count in no weight.
 
     >>> shrunk(np.array([0.3, 0.4]), np.array([0.5, 0.5]), np.eye(2) * 1e-12)[0].round(
     ...     6
@@ -104,13 +109,13 @@ def shrunk(
     number = len(correction)
     if not number:
         return corrected, (1.0, 1.0)
-    variance = covariance[np.ix_(known, known)]
-    if np.isnan(variance).any():  # a single draw
+    variances = [covariance[np.ix_(known, known)] for covariance in covariances]
+    if np.isnan(variances).any():  # a single draw
         return believed, (0.0, 0.0)
     level = correction.mean()
-    level_weight = _weight(level**2, variance.mean(), 1, LEVEL**2)
+    level_weight = _weight(level**2, max(v.mean() for v in variances), 1, LEVEL**2)
     apart = correction - level
-    spread = np.trace(variance) - number * variance.mean()
+    spread = max(np.trace(v) - number * v.mean() for v in variances)
     weight = _weight((apart**2).sum(), max(spread, 0.0), number - 1, DIFFERENCE**2 / 2)
     out = np.full(len(believed), np.nan)
     out[known] = believed[known] + level_weight * level + weight * apart

@@ -1,17 +1,18 @@
 """Intervals of scores from points, and which ranks they leave possible: for this pool, or for images to
 come.
 
-Conventions: a variance is that of the corrected scores, linear in what each draw adds, and intervals are
-Student's t around the scores. Shrinking scores towards a belief makes them better on average and intervals
-no shorter: the variance is not reduced, and by how much the shrunk score (or difference) differs from the
-corrected one is added to the standard error in quadrature, since a belief may be wrong about this very
-pair. Degrees of freedom are those of an estimated variance whose terms have heavy tails, as points with
-small probabilities do: 2 N / (k - 1), k being the kurtosis of the terms, at most N - 1, for each model and
-each pair. For *images to come*, images (or groups of images) are what is drawn first and points second:
-what a group's pixels are expected to add together with what its points add is one number, and the spread of
-these numbers over groups is the variance, with G - 1 degrees of freedom and none below six groups. Source:
-Hansen and Hurwitz 1943; Satterthwaite 1946 (degrees of freedom); two stages: Sarndal, Swensson and Wretman
-1992, 4.3.
+Conventions: a variance is that of the corrected scores, linear in what each draw adds: the larger of the
+variance over draws and of what the belief expects at the points drawn, since few draws may show none of the
+rare errors that add most. Intervals are Student's t around the scores. Shrinking scores towards a belief
+makes them better on average and intervals no shorter: the variance is not reduced, and by how much the
+shrunk score (or difference) differs from the corrected one is added to the standard error in quadrature,
+since a belief may be wrong about this very pair. Degrees of freedom are those of an estimated variance
+whose terms have heavy tails, as points with small probabilities do: 2 N / (k - 1), k being the kurtosis of
+the terms, at most N - 1, for each model and each pair. For *images to come*, images (or groups of images)
+are what is drawn first and points second: what a group's pixels are expected to add together with what its
+points add is one number, and the spread of these numbers over groups is the variance, with G - 1 degrees of
+freedom and none below six groups. Source: Hansen and Hurwitz 1943; Satterthwaite 1946 (degrees of freedom);
+two stages: Sarndal, Swensson and Wretman 1992, 4.3.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def pool_spread(totals: PointTotals, found: PointScores) -> Spread:
     """
     if not totals.pool.size:
         return _spread(np.zeros((totals.pool.models, 2)), 2)
-    return _with_shift(_spread(found.terms, found.draws), found)
+    return _widened(_spread(found.terms, found.draws), found)
 
 
 def spread_of_images_to_come(
@@ -87,7 +88,8 @@ def spread_over_groups(sums: np.ndarray, groups: np.ndarray, found: PointScores)
     (J, I), expected and corrected, and the ``groups`` (I,) of images; NaN for fewer than six groups.
 
     >>> none = np.zeros((2, 0))
-    >>> found = PointScores("miou", *[np.array([0.5, 0.7])] * 3, none, np.zeros((2, 3, 3)), (1.0, 1.0))
+    >>> scores, expected = [np.array([0.5, 0.7])] * 3, np.zeros((2, 2))
+    >>> found = PointScores("miou", *scores, none, np.zeros((2, 3, 3)), (1.0, 1.0), expected)
     >>> spread = spread_over_groups(np.array([[0.1, -0.1] * 4, [0.0] * 8]), np.arange(8), found)
     >>> spread.error.round(3).tolist(), spread.freedom.tolist()
     ([0.302, 0.0], [7.0, 7.0])
@@ -122,6 +124,16 @@ def point_difference_intervals(found: PointScores, spread: Spread, level: float 
     return gap[..., None] + half[..., None] * np.array([-1, 1])
 
 
+def how_well_known(spread: Spread, level: float = LEVEL) -> tuple[float, float]:
+    """Return by how much a score, and the difference of two scores, may be off: medians over models and pairs
+    of half the intervals' widths; NaN for the difference if there is one model.
+    """
+    own = stdtrit(spread.freedom, (1 + level) / 2) * spread.error
+    gaps = stdtrit(spread.freedom_of_differences, (1 + level) / 2) * spread.error_of_differences
+    pairs = gaps[np.triu_indices(len(own), 1)]
+    return float(np.median(own)), float(np.median(pairs)) if len(pairs) else np.nan
+
+
 def better_p_values(found: PointScores, spread: Spread) -> np.ndarray:
     """Return (J, J) one-sided p-values that the row model is better than the column model; NaN for a model
     and itself, and where the difference has no standard error.
@@ -139,13 +151,18 @@ def ranks_from_points(found: PointScores, spread: Spread, level: float = LEVEL) 
     return rank_sets(better_p_values(found, spread), level)
 
 
-def _with_shift(spread: Spread, found: PointScores) -> Spread:
-    """Return the spread with what shrinking moved each score and difference by."""
+def _widened(spread: Spread, found: PointScores) -> Spread:
+    """Return the spread, at least that which the belief expects, with what shrinking moved each score and
+    difference by.
+    """
     shift = np.nan_to_num(found.corrected - found.score)
+    expected = found.expected_covariance
+    own = np.diagonal(expected)
+    apart = np.sqrt(np.maximum(own[:, None] + own - 2 * expected, 0.0))
     return replace(
         spread,
-        error=np.hypot(spread.error, shift),
-        error_of_differences=np.hypot(spread.error_of_differences, shift[:, None] - shift),
+        error=np.hypot(np.maximum(spread.error, np.sqrt(own)), shift),
+        error_of_differences=np.hypot(np.maximum(spread.error_of_differences, apart), shift[:, None] - shift),
     )
 
 

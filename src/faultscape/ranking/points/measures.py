@@ -14,7 +14,12 @@ import numpy as np
 from faultscape.choices import Over
 from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.estimates import PointScores, class_weights, point_scores
-from faultscape.ranking.points.intervals import point_difference_intervals, point_intervals, pool_spread
+from faultscape.ranking.points.intervals import (
+    Spread,
+    point_difference_intervals,
+    point_intervals,
+    pool_spread,
+)
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals
 
@@ -28,6 +33,7 @@ class PointMeasure:
     """
 
     found: PointScores
+    spread: Spread
     intervals: np.ndarray
     differences: np.ndarray
 
@@ -53,7 +59,7 @@ def point_measure(totals: PointTotals, metric: str = "miou", *, over: Over = "un
     found = point_scores(totals, metric, over=over)
     spread = pool_spread(totals, found)
     differences = point_difference_intervals(found, spread)
-    return PointMeasure(found, point_intervals(found, spread), differences)
+    return PointMeasure(found, spread, point_intervals(found, spread), differences)
 
 
 def deciding_points(pool: Pool, answers: PointAnswers) -> np.ndarray:

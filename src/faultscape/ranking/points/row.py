@@ -31,7 +31,8 @@ def point_ranking(
     told from another.
 
     >>> none = np.zeros((2, 0))
-    >>> found = PointScores("miou", *[np.array([0.5, 0.7])] * 3, none, np.zeros((2, 3, 3)), (1.0, 1.0))
+    >>> scores, expected = [np.array([0.5, 0.7])] * 3, np.zeros((2, 2))
+    >>> found = PointScores("miou", *scores, none, np.zeros((2, 3, 3)), (1.0, 1.0), expected)
     >>> spread = Spread(np.full(2, 0.04), np.full(2, 60.0), np.full((2, 2), 0.05), np.full((2, 2), 60.0))
     >>> said = point_ranking(("a", "b"), found, spread, speaks_of="pool")
     >>> said.order, said.best_set, [round(end, 2) for end in said.score_interval["b"]], said.gaps[0].settled

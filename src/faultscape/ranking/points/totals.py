@@ -24,6 +24,7 @@ from faultscape.ranking.points.belief import Belief, fit_beliefs, prior_belief
 from faultscape.ranking.points.pool import Pool
 
 FOLDS = 5
+_BLOCK = 2000  # points at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +32,11 @@ class PointTotals:
     """Confusion counts of a pool, and the draws behind them.
 
     ``believed`` are the counts that the belief learnt from all points expects, ``expected`` the same under
-    the beliefs of the folds (both with what masks know). ``left`` (M, C + 1) is what each point adds, over
-    its probability and the number of points of its look; ``look`` (M,) numbers the ``draws`` with an
-    answer, and ``said`` (J, M) are the predictions at the points. ``missing`` and ``missing_weight`` hold
+    the beliefs of the folds (both with what masks know). ``guess`` (M, C + 1) is what the belief of the
+    other folds expects of each point, and ``weight`` (M,) one over its probability and the number of points
+    of its look; ``left`` (M, C + 1), what each point adds, is what it shows less the guess, times the
+    weight. ``look`` (M,) numbers the ``draws`` with an answer, and ``said`` (J, M) are the predictions at
+    the points. ``missing`` and ``missing_weight`` hold
     the predictions (J, K) and weights (K,) of the points that could not be answered. ``seen`` (C,) says
     whether any answer or mask has a class.
     """
@@ -42,6 +45,8 @@ class PointTotals:
     belief: Belief
     believed: np.ndarray
     expected: np.ndarray
+    guess: np.ndarray
+    weight: np.ndarray
     left: np.ndarray
     look: np.ndarray
     said: np.ndarray
@@ -79,6 +84,22 @@ class PointTotals:
         return np.array(
             [(table[own] * self.left).sum(1) for own, table in zip(self.said, slopes, strict=True)]
         )
+
+    def expected_covariance(self, slopes: np.ndarray) -> np.ndarray:
+        """Return (J, J) the covariance of the mean of `terms`, at the points drawn, if the belief were
+        right.
+        """
+        models = len(self.said)
+        out = np.zeros((models, models))
+        for low in range(0, len(self.guess), _BLOCK):
+            some = slice(low, low + _BLOCK)
+            guess = self.guess[some]
+            values = np.array([table[own] for own, table in zip(self.said[:, some], slopes, strict=True)])
+            values -= (values * guess).sum(2, keepdims=True)
+            values *= self.weight[some, None] * np.sqrt(guess)
+            flat = values.reshape(models, -1)
+            out += flat @ flat.T
+        return out / max(self.draws, 1) ** 2
 
 
 def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds: int = FOLDS) -> PointTotals:
@@ -118,13 +139,13 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
         sizes = np.zeros(0)
     believed, *expected_by = (_padded(found, classes) for found in pool.confusions([whole, *others]))
     expected = np.zeros(believed.shape) if others else believed
-    left = np.zeros((len(place), classes + 1))
+    guess = np.zeros((len(place), classes + 1))
     for k, (belief, size) in enumerate(zip(others, sizes, strict=True)):
         own = fold == k
         expected += size * expected_by[k]
-        left[own, :truths] = shares[own] - belief.probabilities(said[:, own])
+        guess[own, :truths] = belief.probabilities(said[:, own])
     if not others:
-        left[:, :truths] = shares - whole.probabilities(said)
+        guess[:, :truths] = whole.probabilities(said)
     missing = answers.missing
     seen = pool.known[0, :, :-1].sum(0) + answers.shares[known].sum(0)[:-1] > 0
     return PointTotals(
@@ -132,7 +153,9 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
         whole,
         believed + pool.known,
         expected + pool.known,
-        left * weight[:, None],
+        guess,
+        weight,
+        (answers.shares[known] - guess) * weight[:, None],
         look[there],
         said,
         len(looks),

@@ -21,7 +21,7 @@ from faultscape.progress import Tick
 from faultscape.ranking.points.belief import Belief
 from faultscape.reading import fill
 from faultscape.reading.fill import task
-from faultscape.reading.points.tuples import Block, Scope, each_block, each_stack, joint_runs, labels_at
+from faultscape.reading.points.tuples import Block, Scope, each_block, each_stack, labels_at, tuples_of
 from faultscape.reading.pool import read_drawing_pool
 from faultscape.reading.study import Study
 from faultscape.selection.draws import representatives
@@ -153,8 +153,8 @@ class StoredPool:
         """Return for each of the ``numbers`` (M,), from 0 to 1, the pixel that it draws, as (image, pixel,
         the probability of this pixel).
 
-        Images follow each other in their order, and their pixels row by row, so that neither the names of
-        images nor the order of models decide what is drawn.
+        Images follow each other in their order, tuples as an image shows them, and their pixels row by row,
+        so that neither the names of images nor the order of models decide what is drawn.
         """
         arrays = _arrays_of(by)
         weights = self._by_image("weigh", arrays)
@@ -331,26 +331,27 @@ def find(job: PixelJob, tick: Tick) -> str:
     """Find the pixels at some shares of what a shard's images weigh, and their probabilities."""
     arrays = job.arrays
     by = _allocation_of(arrays)
+    n = arrays["slopes"].shape[1]
     places: dict[str, list[int]] = {}
     for place, (image, _) in enumerate(job.shares):
         places.setdefault(image, []).append(place)
     pixel = np.zeros(len(job.shares), np.int64)
     probability = np.zeros(len(job.shares))
     for image, maps, near, _ in each_stack(Study(job.study), job.scope, job.number, places):
-        begins, long = joint_runs(maps, near)
-        said = np.stack([label_map.ravel()[begins] for label_map in maps])
-        one = mixed(by.weights(said), arrays["totals"])
-        if near is not None:
-            one[near.ravel()[begins]] = 0.0
+        labels, pixels = tuples_of(maps, near, n)
+        one = mixed(by.weights(labels), arrays["totals"])
         mine = places[image]
-        run, inside = along(one * long, np.array([job.shares[k][1] for k in mine]))
-        pixel[mine] = begins[run] + np.minimum((inside * long[run]).astype(np.int64), long[run] - 1)
-        probability[mine] = one[run]
+        for k, row, inside in zip(mine, *along(one * pixels, [job.shares[k][1] for k in mine]), strict=True):
+            there = np.ones(maps[0].shape, bool) if near is None else ~near
+            for label_map, label in zip(maps, labels[:, row], strict=True):
+                there &= label_map == label
+            pixel[k] = np.flatnonzero(there)[min(int(inside * pixels[row]), pixels[row] - 1)]
+            probability[k] = one[row]
         tick(1)
     return job.leave("pixels", {"pixel": pixel, "probability": probability})
 
 
-def along(weights: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def along(weights: np.ndarray, shares: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return at which of some ``weights`` (R,), laid end to end, each of the ``shares`` (M,) of their sum
     lies, and how far (M,) inside, from 0 to 1.
 
@@ -359,7 +360,7 @@ def along(weights: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """
     held = np.flatnonzero(weights > 0)  # nothing without a weight is found, however sums are rounded
     ends = np.cumsum(weights[held])
-    at = shares * ends[-1]
+    at = np.asarray(shares) * ends[-1]
     place = np.minimum(np.searchsorted(ends, at, "right"), len(held) - 1)
     own = weights[held][place]
     return held[place], np.clip((at - (ends[place] - own)) / own, 0, 1)

@@ -109,20 +109,19 @@ def each_stack(
         yield image, maps, near, stack[-1] if len(stack) > len(maps) else None
 
 
-def joint_runs(maps: Sequence[np.ndarray], near: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the joint runs of maps (H, W) begin, as numbers of pixels row by row, and how many pixels
-    each has; a run lies in one row, and in or outside of what is ``near`` a border.
+def tuples_of(maps: Sequence[np.ndarray], near: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tuples (J, U) of maps (H, W) of labels below ``n``, and how many pixels (U,) that are not
+    ``near`` a border each has.
 
-    >>> begins, pixels = joint_runs([np.array([[0, 0, 1], [1, 1, 1]])])
-    >>> begins.tolist(), pixels.tolist()
-    ([0, 2, 3], [2, 1, 3])
+    >>> maps = [np.array([[0, 0, 1]], np.uint8)]
+    >>> [found.tolist() for found in tuples_of(maps, np.array([[True, False, False]]), 2)]
+    [[[0, 1]], [1, 1]]
     """
-    first = np.ones(maps[0].shape, bool)
-    first[:, 1:] = False
-    for label_map in [*maps, *([] if near is None else [near])]:
-        first[:, 1:] |= label_map[:, 1:] != label_map[:, :-1]
-    begins = np.flatnonzero(first)
-    return begins, np.diff(begins, append=first.size)
+    if near is None:
+        return joint_tuples(maps, n)
+    # what is near a border is one map more, which splits each tuple
+    columns, pixels = joint_tuples([*maps, near.astype(maps[0].dtype)], n)
+    return columns[:-1, columns[-1] == 0], pixels[columns[-1] == 0]
 
 
 def each_block(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
@@ -131,7 +130,7 @@ def each_block(study: Study, scope: Scope, number: int, images: Sequence[str]) -
     """
 
     def count() -> bytes:
-        counted = _counted(study, scope, number, images)
+        counted = counted_blocks(study, scope, number, images)
         return _stored({str(k): _packed(block) for k, block in enumerate(counted)})
 
     held = _kept(study, scope, number, ".tuples", images, count)
@@ -184,8 +183,8 @@ def forget_others(study: Study, scope: Scope) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _counted(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
-    """Count the tuples of images, and yield them in blocks."""
+def counted_blocks(study: Study, scope: Scope, number: int, images: Sequence[str]) -> Iterator[Block]:
+    """Count the tuples of images of a shard, and yield them in blocks; nothing is kept."""
     unknown = len(study.classes) + 1
     kind = np.uint8 if unknown < 256 else np.uint16
     held: list[np.ndarray] = []
@@ -193,7 +192,9 @@ def _counted(study: Study, scope: Scope, number: int, images: Sequence[str]) -> 
     place = 0
     for image, maps, near, truth in each_stack(study, scope, number, images):
         assert image == images[place + len(held)]
-        labels, pixels = _tuples_of(maps, near, truth, unknown)
+        labels, pixels = tuples_of(maps if truth is None else [*maps, truth], near, unknown)
+        if truth is None:
+            labels = np.concatenate([labels, np.full((1, len(pixels)), unknown, labels.dtype)])
         held.append(labels.astype(kind))
         weights.append(pixels.astype(np.uint32))
         if sum(map(len, weights)) >= AT_ONCE or place + len(held) == len(images):
@@ -202,21 +203,6 @@ def _counted(study: Study, scope: Scope, number: int, images: Sequence[str]) -> 
             place += len(held)
             held = []
             weights = []
-
-
-def _tuples_of(
-    maps: Sequence[np.ndarray], near: np.ndarray | None, truth: np.ndarray | None, unknown: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tuples (J + 1, R) of an image, and the pixels (R,) of each."""
-    more = [layer for layer in (truth, near) if layer is not None]
-    # what is near a border is one map more, which splits each tuple
-    columns, pixels = joint_tuples([*maps, *(layer.astype(maps[0].dtype) for layer in more)], unknown)
-    if near is not None:
-        pixels = pixels[columns[-1] == 0]
-        columns = columns[:-1, columns[-1] == 0]
-    if truth is None:
-        columns = np.concatenate([columns, np.full((1, len(pixels)), unknown, columns.dtype)])
-    return columns, pixels
 
 
 def _kept(

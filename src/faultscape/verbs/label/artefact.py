@@ -14,7 +14,7 @@ from faultscape.nouns import JsonObject
 from faultscape.ranking.drawn.steps import first_alone
 from faultscape.reading.artefact import Artefact, command, named, provenance_of
 from faultscape.reading.study import Study
-from faultscape.standings import FEW, SKIPPED
+from faultscape.standings import FEW, FEW_POINTS, SKIPPED
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.selections import MAIN
@@ -27,20 +27,20 @@ from faultscape.verbs.select.artefact import key as key_of_selection
 def is_short(study: Study, name: str, truth: str = "") -> bool:
     """Whether a selection has too few labels to rank: none, or, for draws for all models, fewer than half,
     because labels made for another selection reveal little about them. The first draws, labelled in their
-    order, are a fair sample however many follow.
+    order, are a fair sample however many follow; so are the first points, of which `FEW_POINTS` are enough.
     """
     number = study.selection(name).now.asked
     have = study.label_count(name, truth).labelled
+    if study.selections[name].slots.points:
+        return have < FEW_POINTS
     few = study.selections[name].slots.for_all and 2 * have < number
     return have == 0 or (few and not _begins_labelled(study, name, truth))
 
 
 def _begins_labelled(study: Study, name: str, truth: str) -> bool:
     """Whether the labelled draws are the first ones, and enough to rank; as many may be skipped as `steps`
-    takes for missing at random. Points are answered in any order.
+    takes for missing at random.
     """
-    if study.selections[name].slots.points:
-        return False
     done = study.label_count(name, truth).images
     last = max((k for k, image in enumerate(study.selection(name).now.images, 1) if image in done), default=0)
     enough = first_alone(study.selections[name].slots.draws)
@@ -123,6 +123,12 @@ def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
     }
 
 
+def export_line(study: Study, name: str) -> str:
+    """Return the next `label export` of a selection, under the truth that counts."""
+    target, options = next_export(study, name, study.likely_truth)
+    return command(study, "label export", options, target)
+
+
 def come_first(study: Study, name: str) -> bool:
     """Whether a selection needs labels before it is ranked: it has too few, or has grown since."""
     return is_short(study, name) or _has_grown(study, name)
@@ -167,8 +173,9 @@ class _Labels(Artefact):
     def line(self, study: Study, name: str = "") -> str:
         if not SELECTION.is_done(study, name) or is_replaced(study, name):
             return ""
-        target, options = next_export(study, name, study.likely_truth)
-        return command(study, "label export", options, target)
+        if study.selections[name].slots.points:
+            return command(study, "label serve", named(name, study.likely_truth))
+        return export_line(study, name)
 
     def waits(self, study: Study, name: str) -> bool:
         """Whether other commands come first: where there are enough labels for a first ranking of what was

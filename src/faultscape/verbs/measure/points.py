@@ -146,6 +146,7 @@ def read_measures(
     entries = _entries(found, classes.names, measures, by_class, deciding, over, exact=exact)
     part = _part(study, name, found, answers, deciding)
     scores = measures["miou"].found
+    drawn = study.selection(name).slots.definition
     part["cannot_tell_leaves_open"] = _by_model(found.models, open_range(totals, scores))
     part["borders_leave_open"] = _by_model(found.models, border_range(totals, answers, scores))
     return {
@@ -156,7 +157,7 @@ def read_measures(
         "confusion": _confusions(found, totals, answers, exact=exact),
         "units": {"drawn": "points", "count": totals.draws},
         "points": part,
-        "notes": point_notes(found, totals, scores),
+        "notes": point_notes(found, totals, scores, measures["miou"].spread, drawn),
     }
 
 

@@ -11,7 +11,7 @@ from faultscape.errors import ModelError, SelectionError
 from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
 from faultscape.reading.study import LABELS, Study, opened
-from faultscape.selection.catalogue import check_goal
+from faultscape.selection.catalogue import POINTS, check_goal
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import log
 from faultscape.terminal_lines import number_word
@@ -19,8 +19,9 @@ from faultscape.verbs.compare.count import count
 from faultscape.verbs.label.artefact import next_export
 from faultscape.verbs.plan import advice, facts
 from faultscape.verbs.plan.artefact import PLAN
-from faultscape.verbs.plan.forecast import label_numbers, pair_numbers
+from faultscape.verbs.plan.forecast import forecast, label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
+from faultscape.verbs.plan.points import advise_points, look_at_points, point_numbers
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import STANDINGS, open_questions
@@ -62,8 +63,15 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             duels = []
             notes = [*notes, f"there are no duels: {error}"] if (looked.differ > 0).any() else notes
         drawn = facts.drawn(study, models, used, truth, goal)
-        questions, near = label_numbers(models, looked, used, study.settings.task, within / 100, options.seed)
-        pairs = pair_numbers(models, looked, used, study.settings.task, drawn.selector, options.seed)
+        found = forecast(looked, used, study.settings.task, options.seed)
+        pointed = None
+        if not study.classifies:
+            pointed = look_at_points(study, models, truth, goal, engine=engine)
+        questions, near = label_numbers(models, looked, found, within / 100)
+        pairs = pair_numbers(models, looked, found, drawn.selector)
+        points = None
+        if pointed is not None:
+            points = point_numbers(pointed, found, drawn.selector, within / 100, costs, options.seed)
         unit = "question" if study.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
@@ -81,14 +89,17 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             held = STANDINGS.table(study, open_)
             best = [] if held is None else candidates(held)
             recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
-        if recommended and recommended["verb"] == "select" and truth in known:
+        if pointed is not None and points is not None:
+            recommended = advise_points(study, pointed, points, drawn, recommended, goal, asked)
+        of_images = recommended is not None and recommended["selector"] != POINTS
+        if recommended and of_images and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers
             )
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
-        if recommended and recommended["verb"] == "label":
+        if recommended and of_images and recommended["verb"] == "label":
             target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
@@ -109,16 +120,18 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 "mask": costs["mask"],
                 "choice": costs["choice"],
                 "question": costs["question"],
+                "point": costs["point"],
                 "wage": wage,
             },
             recommended=recommended,
             pairs=tuple(pairs),
+            points=points,
             notes=(
                 *near,
                 *idle_costs(options.cost, study.settings.task),
                 *notes,
                 *facts.groups_told(study),
-                *advice.reservations(drawn, study.settings.task, asked),
+                *(advice.reservations(drawn, study.settings.task, asked) if of_images else ()),
             ),
             provenance={
                 "faultscape": __version__,

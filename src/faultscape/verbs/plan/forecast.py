@@ -7,6 +7,7 @@ Conventions: {question: {selector: row}}; a row holds labels, low, high, predict
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -17,92 +18,42 @@ from faultscape.ranking.planning.label_variances import inclusion
 from faultscape.verbs.plan.facts import Looked, Measured
 from faultscape.verbs.plan.result import Needed, PairNeeded, Questions
 
-_ASKED = ("best", "best_proved", "order", "order_proved", "scores")
+ASKED = ("best", "best_proved", "order", "order_proved", "scores")
 _AGREED = "it never draws images on which all models agree, and scores depend on those too"
 _SAME = "models that never differ cannot be compared, and do not show how often they are right"
 _UNSEEN = "models agree on every image that was looked at"
 
 
-def label_numbers(
-    models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, within: float, seed: int
-) -> tuple[Questions, list[str]]:
-    """Return {question: {selector: {labels, low, high, units}}} and notes about nearly identical models."""
-    kept = _kept(looked)
-    notes = _near(models, looked, kept)
-    none: Needed = {"labels": None, "low": None, "high": None, "predictable": None, "units": None}
-    if len(kept) < 2:
-        return {
-            name: {selector: {**none, "why": _SAME} for selector in looked.weights} for name in _ASKED
-        }, notes
-    planned, worlds = _curves_and_worlds(looked, used, task, seed)
-    out: Questions = {name: {} for name in _ASKED}
-    for selector in looked.weights:
-        pool = looked.pools[selector]
-        for name in _ASKED:
-            row: Needed = {**none, "why": _UNSEEN}
-            if (curve := planned.get(selector)) is not None:
-                numbers = _numbers(name, worlds, curve, within)
-                row["why"] = _AGREED if name == "scores" else _SAME
-                if not np.isnan(numbers).all():
-                    middle, low, high = (
-                        min(math.ceil(x), pool) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE))
-                    )
-                    row = {
-                        "labels": middle,
-                        "low": low,
-                        "high": high,
-                        "predictable": high <= label_needs.PREDICTABLE * low,
-                        "units": middle * _each(looked, selector, middle),
-                        "why": None,
-                    }
-            out[name][selector] = row
-    return out, notes
-
-
-def pair_numbers(
-    models: tuple[str, ...], looked: Looked, used: Measured | None, task: str, selector: str, seed: int
-) -> list[PairNeeded]:
-    """Return how many labels of a selector each pair of models needs to be told apart: {models, labels, low,
-    high, predictable}; () for a selector that draws nothing.
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What the numbers follow from: the models ``kept``, which differ from each earlier one, how the
+    variances of each selector fall with the number of labels (``curves``), and the possible losses (W, J) of
+    the models kept, ``before`` any label and as the labels leave them. Fewer than two kept models have no
+    curve and no world.
     """
-    kept = _kept(looked)
+
+    kept: list[int]
+    curves: dict[str, label_needs.Curve]
+    before: np.ndarray
+    worlds: np.ndarray
+
+
+def needed(worlds: np.ndarray, curve: label_needs.Curve, within: float) -> dict[str, np.ndarray]:
+    """Return {question: the numbers of labels that it needs with a curve, in each world}."""
+    return {
+        name: np.full(1, label_needs.scores_needed(curve, within))
+        if name == "scores"
+        else label_needs.needed(name, worlds, curve)
+        for name in ASKED
+    }
+
+
+def forecast(looked: Looked, used: Measured | None, task: str, seed: int) -> Forecast:
+    """Return how the variances fall and what the models may lose, both as the labels ``used`` leave them."""
+    kept = [k for k in range(len(looked.differ)) if (looked.differ[k, :k] > 0).all()]
     if len(kept) < 2:
-        return []
-    planned, worlds = _curves_and_worlds(looked, used, task, seed)
-    if selector not in planned:
-        return []
-    needed = label_needs.pair_needed(worlds, planned[selector])
-    pool = looked.pools[selector]
-    out: list[PairNeeded] = []
-    for (a, b), numbers in zip(combinations(kept, 2), needed, strict=True):
-        if np.isnan(numbers).any():
-            continue
-        middle, low, high = (min(math.ceil(x), pool) for x in np.quantile(numbers, (0.5, *label_needs.RANGE)))
-        predictable = high <= label_needs.PREDICTABLE * low
-        out.append(
-            {
-                "models": [models[a], models[b]],
-                "labels": middle,
-                "low": low,
-                "high": high,
-                "predictable": predictable,
-            }
-        )
-    return out
-
-
-def _kept(looked: Looked) -> list[int]:
-    """Return the models that differ from each earlier one."""
-    return [k for k in range(len(looked.differ)) if (looked.differ[k, :k] > 0).all()]
-
-
-def _curves_and_worlds(
-    looked: Looked, used: Measured | None, task: str, seed: int
-) -> tuple[dict[str, label_needs.Curve], np.ndarray]:
-    """Return how the variances of each selector fall with the number of labels, and the possible losses (W,
-    J) of the models, both as the labels ``used`` leave them.
-    """
-    kept = _kept(looked)
+        none = np.zeros((0, len(kept)))
+        return Forecast(kept, {}, none, none)
     some = np.ix_(kept, kept)
     expected = label_variances.moments(looked.agreement[some], label_variances.OUTSIDE[task])
     curves = {
@@ -110,26 +61,83 @@ def _curves_and_worlds(
         for name, weights in looked.weights.items()
         if weights.any()
     }
-    planned = dict(curves)
-    later = None
     worlds = label_needs.worlds(looked.mean[some], label_needs.BELIEVED[task], seed=seed)
-    if used is not None and used.selector in curves:
-        found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)
-        share = used.pool / looked.images
-        for name, own in curves.items():
-            planned[name], later = label_needs.learnt(
-                worlds, curves[used.selector], found, used.labels, share, own, seed
-            )
-    return planned, worlds if later is None else later
+    if used is None or used.selector not in curves:
+        return Forecast(kept, curves, worlds, worlds)
+    found = Estimates(used.estimates.loss[kept], used.estimates.covariance[some], used.estimates.freedom)
+    share = used.pool / looked.images
+    learnt = {
+        name: label_needs.learnt(worlds, curves[used.selector], found, used.labels, share, own, seed)
+        for name, own in curves.items()
+    }
+    planned = {name: curve for name, (curve, _) in learnt.items()}
+    return Forecast(kept, planned, worlds, learnt[used.selector][1])
 
 
-def _numbers(question: str, worlds: np.ndarray, curve: label_needs.Curve, within: float) -> np.ndarray:
-    """Return the number of labels that a question needs in each simulated world; for scores it is the same in
-    all.
+def label_numbers(
+    models: tuple[str, ...], looked: Looked, found: Forecast, within: float
+) -> tuple[Questions, list[str]]:
+    """Return {question: {selector: {labels, low, high, units}}} and notes about nearly identical models."""
+    notes = _near(models, looked, found.kept)
+    if len(found.kept) < 2:
+        return {name: {selector: unanswered(_SAME) for selector in looked.weights} for name in ASKED}, notes
+    out: Questions = {name: {} for name in ASKED}
+    for selector in looked.weights:
+        if selector not in found.curves:
+            for name in ASKED:
+                out[name][selector] = unanswered(_UNSEEN)
+            continue
+        for name, numbers in needed(found.worlds, found.curves[selector], within).items():
+            out[name][selector] = needed_row(numbers, looked.pools[selector], name)
+            if (labels := out[name][selector]["labels"]) is not None:
+                out[name][selector]["units"] = labels * _each(looked, selector, labels)
+    return out, notes
+
+
+def unanswered(why: str) -> Needed:
+    """Return the row of a question that no number of labels answers."""
+    return {"labels": None, "low": None, "high": None, "predictable": None, "units": None, "why": why}
+
+
+def needed_row(numbers: np.ndarray, most: float, question: str) -> Needed:
+    """Return the row of a question from the ``numbers`` (W,) of labels that it needs in each world."""
+    if np.isnan(numbers).all():
+        return unanswered(_AGREED if question == "scores" else _SAME)
+    middle, low, high = (
+        min(math.ceil(x), int(most)) for x in np.nanquantile(numbers, (0.5, *label_needs.RANGE))
+    )
+    return {
+        "labels": middle,
+        "low": low,
+        "high": high,
+        "predictable": high <= label_needs.PREDICTABLE * low,
+        "units": float(middle),
+        "why": None,
+    }
+
+
+def pair_numbers(models: tuple[str, ...], looked: Looked, found: Forecast, selector: str) -> list[PairNeeded]:
+    """Return how many labels of a selector each pair of models needs to be told apart: {models, labels, low,
+    high, predictable}; () for a selector that draws nothing.
     """
-    if question == "scores":
-        return np.full(1, label_needs.scores_needed(curve, within))
-    return label_needs.needed(question, worlds, curve)
+    if selector not in found.curves:
+        return []
+    each = label_needs.pair_needed(found.worlds, found.curves[selector])
+    out: list[PairNeeded] = []
+    for (a, b), numbers in zip(combinations(found.kept, 2), each, strict=True):
+        if np.isnan(numbers).any():
+            continue
+        row = needed_row(numbers, looked.pools[selector], "pair")
+        out.append(
+            {
+                "models": [models[a], models[b]],
+                "labels": row["labels"] or 0,
+                "low": row["low"] or 0,
+                "high": row["high"] or 0,
+                "predictable": bool(row["predictable"]),
+            }
+        )
+    return out
 
 
 def _each(looked: Looked, selector: str, labels: int) -> float:

@@ -14,7 +14,7 @@ from faultscape.reading.artefact import Artefact, command
 from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
-from faultscape.standings import ENOUGH, FEW
+from faultscape.standings import ENOUGH, FEW, FEW_POINTS
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import (
@@ -23,6 +23,7 @@ from faultscape.verbs.rank.open_selections import (
     left,
     open_points,
     open_selections,
+    points_needed,
 )
 
 _STEP = 10  # images; numbers of more images are rounded up to it
@@ -55,21 +56,15 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
 
 
 def more_points(study: Study, name: str) -> int:
-    """Return how many more points to draw for an open question: as many as would tell the leader from each
-    model that could be best if the difference stays as it is, since intervals narrow with the root of the
-    number; in steps of ten, and at most as many as there are, because what few points predict is rough.
+    """Return how many more points to draw for an open question: those that it is expected to need, at most as
+    many as there are, because what few points predict is rough; or what a ranking lacks.
     """
-    held = STANDINGS.table(study, name)
     number = len(study.selections[name].slots.points)
-    leader, *rivals = candidates(held) if held is not None else [""]
-    gaps = next(iter(held.rankings.values())).gaps if held is not None else []
-    wide = [
-        (gap.interval[1] - gap.difference) / gap.difference if gap.difference > 0 else math.inf
-        for gap in gaps
-        if gap.model == leader and gap.other in rivals
-    ]
-    needed = number * (max(wide, default=math.inf) ** 2 - 1)
-    return int(min(max(_STEP * math.ceil(min(needed, number) / _STEP), _STEP), number))
+    held = STANDINGS.table(study, name)
+    need = None if held is None else points_needed(held)
+    if held is None or need is None:
+        return max(number, FEW_POINTS - number)
+    return min(need.more(held.labels["points"])[0], number)
 
 
 def planned_needs(study: Study) -> dict[tuple[str, str], PairNeed]:

@@ -44,6 +44,30 @@ class PairNeeded(TypedDict):
     predictable: bool
 
 
+class Apart(TypedDict):
+    """How many points, and how many maps, tell two models apart that differ by ``apart`` of 100 points of
+    mIoU, with hours; the maps are None where no selector can draw them.
+    """
+
+    apart: float
+    points: int
+    point_hours: float
+    maps: int | None
+    map_hours: float | None
+
+
+class PointNumbers(TypedDict):
+    """How many points each question needs, in the rows of `Needed`, from those ``answered`` of a selection,
+    and how many points, and maps that a selector draws (``maps_by``), tell close models apart.
+    """
+
+    answered: int
+    selection: str | None
+    maps_by: str
+    questions: dict[str, Needed]
+    apart: list[Apart]
+
+
 class DuelRow(TypedDict, total=False):
     """The work for duels with a given number of images per cell."""
 
@@ -63,14 +87,16 @@ class Costs(TypedDict):
     mask: float
     choice: float
     question: float
+    point: float
     wage: float | None
 
 
 class Recommended(TypedDict):
-    """What to do next: a command of ``verb``, and why; it draws up to ``budget`` images, or ``round`` more of
-    a selection that has ``begun``. ``instead`` is set if the numbers clearly favour another selector;
-    ``labelled`` of the ``new`` images that it draws have labels already, if some have. The command `label
-    export` writes to ``file``, ``again`` what answers left undecided.
+    """What to do next: a command of ``verb``, and why; it draws up to ``budget`` images (or points, if these
+    are the ``selector``), or ``round`` more of a selection that has ``begun``. ``instead`` is set if the
+    numbers clearly favour something else; ``labelled`` of the ``new`` images that it draws have labels
+    already, if some have. The command `label export` writes to ``file``, ``again`` what answers left
+    undecided.
     """
 
     verb: Literal["rank", "label", "select"]
@@ -114,7 +140,8 @@ class LabelPlan:
     labels answers the question, all are None except ``why``. ``duels`` has one row per number of images per
     cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
     {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
-    used so far. ``recommended`` says what to do next; None if there is nothing to recommend.
+    used so far. ``points`` holds the numbers of points, of label maps only. ``recommended`` says what to do
+    next; None if there is nothing to recommend.
     """
 
     models: tuple[str, ...]  # names, in the order of the study
@@ -126,6 +153,7 @@ class LabelPlan:
     costs: Costs  # seconds of each kind of work, and money for an hour, or None
     recommended: Recommended | None = None
     pairs: tuple[PairNeeded, ...] = ()
+    points: PointNumbers | None = None
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved

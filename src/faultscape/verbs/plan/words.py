@@ -10,15 +10,23 @@ import shlex
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
-from faultscape.selection.catalogue import find_selector
+from faultscape.ranking.planning.point_needs import many_points
+from faultscape.selection.catalogue import POINTS, find_selector
+from faultscape.standings import MOST_POINTS
 from faultscape.terminal_lines import number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
-from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed
+from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed, PointNumbers, Recommended
+from faultscape.verbs.plan.times import duration, hours_range
 
 QUESTIONS = {
     "best": "Which model is best, with 95 % confidence",
     "order": "The order of all models, with 95 % confidence",
     "scores": "The score of each model, within {within:g} of 100 points, with 95 % confidence",
+}
+ASKED = {  # the questions that points and maps answer
+    "best_proved": "the best model",
+    "order_proved": "the order of all",
+    "scores": "scores within {within:g}",
 }
 HELD = {  # docs/benchmarks/plan.md
     "classification": "On held-out data sets, ranges contained the number really needed in 7 to 9 of 10 "
@@ -39,6 +47,7 @@ def text(found: LabelPlan) -> str:
             *wrapped(f"{HELD[found.task]} {INDEPENDENT}"),
             *wrapped(_cost(found.costs, classes=_classifies(found))),
         ]
+        lines += [] if found.points is None else ["", *_points(found, found.points)]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
@@ -48,17 +57,6 @@ def text(found: LabelPlan) -> str:
 
 def _classifies(found: LabelPlan) -> bool:
     return found.task == "classification"
-
-
-def duration(hours: float) -> str:
-    """Return a time in readable units.
-
-    >>> [duration(h) for h in (0.0, 0.01, 0.83, 1.99, 21, 301.5)]
-    ['0 s', '36 s', '50 min', '119 min', '21.0 h', '302 h']
-    """
-    if hours < 2:
-        return f"{60 * hours:.0f} min" if hours >= 1 / 30 else f"{3600 * hours:.0f} s"
-    return f"{hours:.1f} h" if hours < 100 else f"{hours:,.0f} h"
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
@@ -88,6 +86,8 @@ def command(found: LabelPlan) -> str:
     other = "" if truth in ("", "labels") else f" --truth {shlex.quote(truth)}"
     if advice["verb"] == "rank":
         return f"faultscape rank {place} --selection {name}{other}"
+    if selector == POINTS:
+        return _command_of_points(advice, place, other)
     if advice["verb"] == "label":
         options = f"--format {'csv' if _classifies(found) else 'png'} --selection {name}{other}"
         again = " --again" if advice.get("again") else ""
@@ -107,6 +107,16 @@ def command(found: LabelPlan) -> str:
     return f"faultscape select {place}{as_} --selector {selector}{warm}{learns} --budget {advice['budget']}"
 
 
+def _command_of_points(advice: Recommended, place: str, truth: str) -> str:
+    name = advice["selection"]
+    if advice["verb"] == "label":
+        return f"faultscape label serve {place} --selection {name}{truth}"
+    if advice["begun"]:
+        return f"faultscape select {place} --as {name}{truth} --more {advice['round']}"
+    goal = "" if advice["goal"] in (None, "order") else f" --goal {advice['goal']}"
+    return f"faultscape select {place}{goal} --points {advice['budget']}"
+
+
 def _head(found: LabelPlan) -> str:
     used = found.labels["used"]
     known = "a rough forecast from the predictions alone"
@@ -115,6 +125,8 @@ def _head(found: LabelPlan) -> str:
             f"from the predictions and {used:,} label{'s' * (used != 1)} of selection"
             f" {found.labels['selection']}"
         )
+    elif found.points is not None and found.points["answered"]:
+        known = f"from the predictions and {counted(found.points['answered'], 'answered point')}"
     return (
         f"Labels needed to compare {len(found.models)} models on {counted(found.images, 'image')}, {known}."
     )
@@ -128,6 +140,60 @@ def _cost(costs: Costs, *, classes: bool) -> str:
         else f"A label map takes {one}"
     )
     return what + ("." if costs["wage"] is None else f"; an hour costs {costs['wage']:g}.")
+
+
+def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
+    """Return the lines that compare points with maps."""
+    rows = [
+        (
+            f"models {row['apart']:g} apart",
+            many_points(row["points"]),
+            hours_range(row["point_hours"], row["point_hours"]),
+            *(("", "") if row["maps"] is None else _maps(found, row["maps"], row["maps"])),
+        )
+        for row in points["apart"]
+    ]
+    by = points["maps_by"]
+    for name, words in ASKED.items():
+        if name.startswith("order") and len(found.models) == 2:
+            continue  # it is that of the best
+        own = _of_points(found, points["questions"][name])
+        rows.append((words.format(within=found.provenance["within"]), *own, *_of_maps(found, name, by)))
+    answered = points["answered"]
+    known = f"Points are forecast from {counted(answered, 'answer')}"
+    if not answered:
+        known = "Before any answer, numbers of points may be off by a factor of two (docs/benchmarks/plan.md)"
+    said = (
+        f"{known}. A point takes {duration(found.costs['point'] / 3600)}. Points rank by pooled mIoU, of 100;"
+        f" maps, drawn by {by}, by the mean over images. Choices between two maps answer none of this: they"
+        " show who wins where models differ most."
+    )
+    return [
+        "Points or maps: to tell models apart, all pairs at once, with 95 % confidence",
+        *table(("", "points", "work", "maps", "work"), rows),
+        *wrapped(said, "  "),
+    ]
+
+
+def _of_points(found: LabelPlan, row: Needed) -> tuple[str, str]:
+    if row["labels"] is None:
+        return "none", ""
+    low = int(row["low"] or 0)
+    high = int(row["high"] or 0)
+    hours = [min(number, MOST_POINTS) * found.costs["point"] / 3600 for number in (low, high)]
+    ends = dict.fromkeys([many_points(low), many_points(high)])
+    return " to ".join(ends), hours_range(hours[0], hours[1], at_least=high > MOST_POINTS)
+
+
+def _of_maps(found: LabelPlan, question: str, by: str) -> tuple[str, str]:
+    row = found.questions[question][by]
+    return ("none", "") if row["labels"] is None else _maps(found, row["low"] or 0, row["high"] or 0)
+
+
+def _maps(found: LabelPlan, low: int, high: int) -> tuple[str, str]:
+    ends = dict.fromkeys([f"{low:,}", f"{high:,}"])
+    each = found.costs["mask"] / 3600
+    return " to ".join(ends), hours_range(low * each, high * each)
 
 
 def _question(found: LabelPlan, name: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
@@ -11,8 +12,9 @@ from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
 
-# points after which no more are suggested: two models that are still open are nearly equal
-_ENOUGH_POINTS = 3000
+if TYPE_CHECKING:
+    from faultscape.ranking.planning.point_needs import PointNeed
+
 # images drawn for the best model, after which its order is asked by draws that can say how sure it is
 _ENOUGH_FOR_BEST = 5 * ROUND
 
@@ -34,15 +36,28 @@ def open_points(study: Study) -> list[str]:
 def _asks_more(study: Study, name: str) -> bool:
     if selection.is_replaced(study, name) or not selection.SELECTION.is_done(study, name):
         return False
-    if not labels.LABELS_OF_SELECTION.exists(study, name) or not STANDINGS.is_done(study, name):
+    if not labels.LABELS_OF_SELECTION.exists(study, name):
+        return False
+    if labels.is_short(study, name):
+        return True  # all are answered, and they are too few
+    if not STANDINGS.is_done(study, name):
         return False
     held = STANDINGS.table(study, name)
-    return (
-        held is not None
-        and len(candidates(held)) > 1
-        and len(study.selections[name].slots.points) < _ENOUGH_POINTS
-        and bool(next(iter(held.rankings.values())).gaps)  # else a map answers every pixel
-    )
+    need = None if held is None else points_needed(held)
+    return need is not None and not need.hopeless
+
+
+def points_needed(held: Standings) -> PointNeed | None:
+    """Return how many points the leader and each model that could be better are expected to need until they
+    are told apart; None if nothing is open, or a map answers every pixel.
+    """
+    # rankings load scipy
+    from faultscape.ranking.planning.point_needs import points_to_tell
+
+    leader, *rivals = candidates(held) or [""]
+    pool, _ = of_both(held, next(iter(held.rankings)))
+    asked = [gap for gap in pool.gaps if gap.model == leader and gap.other in rivals]
+    return max((points_to_tell(gap, held.labels["points"], len(held.models)) for gap in asked), default=None)
 
 
 def _is_open(study: Study, name: str) -> bool:

@@ -14,7 +14,7 @@ from faultscape import __version__
 from faultscape.errors import OptionError, RankingError, counted
 from faultscape.metrics.intervals.units import LEAST as LEAST_GROUPS
 from faultscape.metrics.intervals.units import LEVEL
-from faultscape.nouns import JsonObject
+from faultscape.nouns import Definition, JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
@@ -30,7 +30,7 @@ from faultscape.reading.points.evidence import (
     totals_of,
 )
 from faultscape.reading.study import Study
-from faultscape.standings import ModelRanking, Standings
+from faultscape.standings import FEW_POINTS, ModelRanking, Standings
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.where import domain_of
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
-LEAST = 30  # answered points without which nothing is said
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
+LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
     "against": "compares selections of images",
     "ranking": "adds a ranking of scores of images",
@@ -92,7 +92,7 @@ def standings_of_points(
         of_pool=other if future else {},
         definitions=_definitions(study, asked, truth, where, found.weights),
         notes=(
-            *point_notes(found, totals, scores),
+            *point_notes(found, totals, scores, spread, study.selection(name).slots.definition),
             *([weights_note(found.weights)] if voices.weighted else ()),
         ),
         provenance=_provenance(study, asked, truth, where, closed),
@@ -175,20 +175,32 @@ def _provenance(
 
 def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
     """Raise RankingError if too few points of a selection are answered in a truth to say anything."""
-    if found.told < LEAST and found.pool.size:
+    if found.told < FEW_POINTS and found.pool.size:
         raise RankingError(
             f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}, and at least"
-            f" {LEAST} are needed; {counted(found.waiting, 'point')} without an answer"
+            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
         )
 
 
-def point_notes(found: PointEvidence, totals: PointTotals, scores: PointScores) -> list[str]:
+def point_notes(
+    found: PointEvidence,
+    totals: PointTotals,
+    scores: PointScores,
+    spread: intervals.Spread,
+    drawn: Definition,
+) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
     if found.told < ROUGH and found.pool.size:
         notes.append(
             f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
+        )
+    own, gap = intervals.how_well_known(spread)
+    if own > LOOSE * gap and drawn.get("goal") != "values":
+        notes.append(
+            f"these points were drawn to tell models apart: a difference is known to ±{100 * gap:.1f} points,"
+            f" a single score only to ±{100 * own:.1f}; --goal values draws for the scores"
         )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, get_args
 from faultscape.arguments import ClassList, Place, Source
 from faultscape.choices import Question, Task
 from faultscape.errors import OptionError, closest
+from faultscape.terminal_lines import flag_of
+from faultscape.verbs.select.options import ONLY_MAPS, check_points
 from faultscape.verbs.status import Status
 from faultscape.verbs.verb import verb
 
@@ -34,14 +36,27 @@ class Ran:
 
 def _check(options: RunOptions) -> None:
     goals = get_args(Question)
-    if options.points is not None and options.goal == "failures":
-        raise OptionError(
-            "--points shows which model is better, and --goal failures where they fail; leave out one"
-        )
+    if options.points is not None:
+        _check_points(options, options.points)
     if options.goal is not None and options.goal not in goals:
         raise OptionError(
             f"--goal {options.goal!r} is not known; use {', '.join(goals)}.{closest(options.goal, goals)}"
         )
+
+
+def _check_points(options: RunOptions, points: int) -> None:
+    """Raise OptionError for points that cannot be drawn, before anything is made."""
+    check_points(points)
+    if options.task == "classification":
+        raise OptionError(ONLY_MAPS)
+    if options.goal == "failures":
+        raise OptionError(
+            "--points shows which model is better, and --goal failures where they fail; leave out one"
+        )
+    for name in ("scale", "per_class", "top", "distance", "concordance"):
+        if getattr(options, name) is not None:
+            flag = flag_of(name)
+            raise OptionError(f"{flag} chooses images, and --points draws pixels; leave out one")
 
 
 @verb("faultscape.verbs.run.stages:run_stages", changes_nothing=("engine",), check=_check)

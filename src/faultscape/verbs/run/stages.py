@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultscape.arguments import Source
 from faultscape.choices import Question
-from faultscape.errors import FixedSelectionError, OptionError, SelectionError, StudyError
+from faultscape.errors import FixedSelectionError, OptionError, SelectionError, StudyError, counted
 from faultscape.prediction.catalogue import source_of, there
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
-from faultscape.standings import ENOUGH
+from faultscape.standings import ENOUGH, FEW_POINTS
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import flag_of, option_words
 from faultscape.verbs import stress
@@ -39,7 +41,7 @@ from faultscape.verbs.run.signature import Ran
 from faultscape.verbs.select import artefact as selection
 from faultscape.verbs.select import select
 from faultscape.verbs.select.chosen_result import Selected
-from faultscape.verbs.select.options import Sampling
+from faultscape.verbs.select.options import ONLY_MAPS, Sampling
 from faultscape.verbs.status import status
 from faultscape.verbs.status.more_images import pool_size
 from faultscape.verbs.verb import call_again
@@ -55,6 +57,8 @@ def run_stages(options: RunOptions) -> Ran:
     study = Study(options.study)
     engine = options.engine
     truth = options.truth
+    if options.points is not None and study.exists and study.classifies:
+        raise OptionError(ONLY_MAPS)
     if truth is not None and study.truths:
         study.truth(truth)  # otherwise an unknown name would silently rank nothing
     about = _given(options, "task", "classes", "size")
@@ -63,7 +67,7 @@ def run_stages(options: RunOptions) -> Ran:
         done.append(repr(compare(study.called, engine=engine)))
     asked = _given(options, "scale", "per_class", "top", "distance", "concordance")
     if options.points is not None:
-        done += _pointed(study.reread(), options.points, options.goal, asked, engine)
+        done += _pointed(study.reread(), options.points, options.goal, engine)
     else:
         done += _selected(study.reread(), asked, options.goal, engine)
     if study.reread().truths:
@@ -120,18 +124,15 @@ def _stressed_again(study: Study, engine: str) -> list[str]:
     return list(made.values())
 
 
-def _pointed(
-    study: Study, points: int, goal: Question | None, asked: dict[str, Any], engine: str
-) -> list[str]:
+def _pointed(study: Study, points: int, goal: Question | None, engine: str) -> list[str]:
     """Draw points, or as many more as are lacking."""
-    if asked:
-        flag = flag_of(next(iter(asked)))
-        raise OptionError(f"{flag} chooses images, and --points draws pixels; leave out one")
-    held = study.selections[POINTS].slots.points if POINTS in study.selections else ()
-    if len(held) >= points and goal in (None, study.selections[POINTS].slots.definition.get("goal")):
+    held = study.selections[POINTS].slots if POINTS in study.selections else None
+    if held is not None and len(held.points) >= points and goal in (None, held.definition.get("goal")):
         return []
     aim = None if goal == "failures" else goal
-    return [_summary(select(study.called, goal=aim, engine=engine, sampling=Sampling(points=points)))]
+    with redirect_stdout(io.StringIO()) as said:  # notes, which would come before all that was done
+        made = select(study.called, goal=aim, engine=engine, sampling=Sampling(points=points))
+    return [_summary(made), *filter(None, [said.getvalue().rstrip()])]
 
 
 def _selected(study: Study, asked: dict[str, Any], goal: Question | None, engine: str) -> list[str]:
@@ -203,11 +204,7 @@ def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
             counts = truth or (before if before in study.truths else study.find_truth())
             given = {**STANDINGS.options_again(study, name)[0], "selection": name}
             given |= {"truth": counts} if counts else {}
-            few = (
-                f"too few of its images have a label (truth {counts})"
-                if labels.is_short(study, name, counts)
-                else ""
-            )
+            few = _too_few(study, name, counts)
             if why_not := STANDINGS.in_the_way(study, name, given) or few:
                 done.append(f"standings of {name}: {why_not}")
             elif counts:
@@ -221,6 +218,18 @@ def _ranked(study: Study, truth: str | None, engine: str) -> list[str]:
                 several = f"there are several truths ({', '.join(study.truths)})"
                 done.append(f"standings of {name}: {several}; {merge}choose one with --truth NAME")
     return done
+
+
+def _too_few(study: Study, name: str, truth: str) -> str:
+    """Return why a selection cannot be ranked yet by a truth; '' if it has enough labels, or answers: the
+    first points are a fair sample however many follow.
+    """
+    if not labels.is_short(study, name, truth):
+        return ""
+    if study.selections[name].slots.points:
+        number = study.label_count(name, truth).labelled
+        return f"{counted(number, 'point is', 'points are')} answered, and at least {FEW_POINTS} are needed"
+    return f"too few of its images have a label (truth {truth})"
 
 
 def _made_again(study: Study, engine: str) -> list[str]:

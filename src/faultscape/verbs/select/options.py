@@ -10,6 +10,18 @@ from dataclasses import dataclass
 
 from faultscape.arguments import Place, ScaleFile
 from faultscape.choices import CapRule, Constraints, Discrepancy, Over
+from faultscape.errors import OptionError
+
+MOST_POINTS = 100_000
+ONLY_MAPS = (
+    "points are pixels of label maps, which a study of classifiers has not: use --goal order, for images"
+)
+
+
+def check_points(number: int, option: str = "points") -> None:
+    """Raise OptionError for a number of points that cannot be drawn."""
+    if not 1 <= number <= MOST_POINTS:
+        raise OptionError(f"--{option} must be 1 to {MOST_POINTS:,} points; got {number}")
 
 
 @dataclass(frozen=True)

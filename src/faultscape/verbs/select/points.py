@@ -16,10 +16,13 @@ import numpy as np
 
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
+from faultscape.ranking.planning.label_needs import apart_needed
+from faultscape.ranking.planning.point_needs import many_points, point_curve
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
+from faultscape.reading.points.needs import sampled_covariance
 from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
@@ -29,17 +32,15 @@ from faultscape.selection.definitions import STREAM, stream
 from faultscape.selection.points.probabilities import PointGoal, point_allocation
 from faultscape.study.tables import selections
 from faultscape.ties import RULE
+from faultscape.verbs.select.options import ONLY_MAPS, check_points
 from faultscape.verbs.select.replacement import existing_selection, put_selection
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import SelectOptions
 
 NUMBER = 300
-MOST = 100_000
 WIDEST = 100  # pixels of a border
-ONLY_MAPS = (
-    "points are pixels of label maps, which a study of classifiers has not: use --goal order, for images"
-)
+_TOLD = (1.5, 5.0)  # differences of two models, of 100 points of mIoU
 
 
 def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectOptions) -> Slots:
@@ -95,14 +96,16 @@ def _number(given: Mapping[str, Any]) -> int:
     if "more" in given and "points" in given:
         raise OptionError("--points is the total number of points, --more how many to add; give one of them")
     number = given.get("more", given.get("points", NUMBER))
-    if not 1 <= number <= MOST:
-        raise OptionError(
-            f"--{'more' if 'more' in given else 'points'} must be 1 to {MOST:,} points; got {number}"
-        )
+    check_points(number, "more" if "more" in given else "points")
     border = given.get("border", 0)
     if not 0 <= border <= WIDEST:
         raise OptionError(f"--border must be 0 to {WIDEST} pixels; got {border}")
     return number
+
+
+def usual_definition() -> Definition:
+    """Return the definition of a selection of points for which no option is given."""
+    return _definition(POINTS, {}, None, "order")
 
 
 def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goal: PointGoal) -> Definition:
@@ -157,6 +160,14 @@ def next_points(
         raise SelectionError(
             f"no pixel{where} has a prediction of every model, so that no point can be drawn"
         )
+    if len(held) + number > pool.size:
+        raise SelectionError(
+            f"{len(held) + number:,} points are more than the {pool.size:,.0f} pixels that can be drawn; draw"
+            " fewer"
+        )
+    if not held:
+        among = [image for image in images if image not in masked]
+        _tell_needs(sampled_covariance(study, scope, among, goal_of(define)))
     by = point_allocation(_so_far(study, pool, held, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
     drawn = pool.draw(by, numbers)
@@ -177,6 +188,18 @@ def next_points(
             whole,
         )
         for step, (image, pixel, one) in enumerate(drawn, 1)
+    )
+
+
+def _tell_needs(covariance: np.ndarray) -> None:
+    """Say before anybody answers how many points close models need."""
+    if len(covariance) < 2:
+        return
+    curve = point_curve(covariance)
+    close, far = (many_points(int(apart_needed(distance / 100, curve))) for distance in _TOLD)
+    print(
+        f"note: two models {_TOLD[0]:g} points of mIoU apart stay open until some {close} points are"
+        f" answered, {_TOLD[1]:g} points apart until {far}"
     )
 
 

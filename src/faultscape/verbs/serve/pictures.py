@@ -23,7 +23,7 @@ from faultscape.nouns import Classes
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.study import Study
 from faultscape.reporting.pictures import fit
-from faultscape.reporting.point_crops import SIDE, crop_around
+from faultscape.reporting.point_crops import SIDE, WHOLE, crop_around
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.verbs.serve.image_cache import DecodedImages
 from faultscape.web import overlays
@@ -55,9 +55,11 @@ def point_picture(decoded: DecodedImages, image: Image, row: int, column: int, w
         rgb = decoded.get(f"{image.id}\n{image.digest}", lambda: read_photo(image)[0])
     except ImageError as error:
         raise _unseen("photo", image, error) from None
-    side, longest = {"crop": (SIDE, SIDE), "wide": (WIDE * SIDE, 2 * SIDE), "place": (max(rgb.shape), SIDE)}[
-        way
-    ]
+    side, longest = {
+        "crop": (SIDE, SIDE),
+        "wide": (WIDE * SIDE, 2 * SIDE),
+        "place": (WHOLE, SIDE),
+    }[way]
     shown = crop_around(rgb, row, column, side, longest)
     # a crop keeps every pixel as it is
     return (encode_pixels(shown), "image/png") if way == "crop" else shrink(shown, longest)

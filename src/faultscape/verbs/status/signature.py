@@ -39,7 +39,7 @@ class Status:
             not (self.next or self.more or self.stuck or self.verdict.decided)
             and len(self.verdict.models) > 1
         ):
-            line = "nothing; no label of these images would tell more"
+            line = "nothing" if self.about else "nothing; no label of these images would tell more"
         lines += [line for words in self.warnings for line in wrapped(f"warning: {words}", "", "  ")]
         lines += [f"next: {line}{hours_words(self.verdict.hours, line)}"]
         lines += wrapped(self.about, " " * 6, " " * 6)

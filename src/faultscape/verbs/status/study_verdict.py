@@ -25,7 +25,15 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
     work = Work(line, hours_of(study, images, name) if images else None)
     labelled = _most(study, points=False)
     if not (held := _standings(study)):
-        return nothing_said(None, study.models, labelled, work, answered=_most(study, points=True))
+        drawn = [bool(made.slots.points) for made in study.selections.values()]
+        return nothing_said(
+            None,
+            study.models,
+            labelled,
+            work,
+            answered=_most(study, points=True),
+            of_points=bool(drawn) and all(drawn),
+        )
     # rankings load scipy, which takes longer than all the rest
     from faultscape.reporting.verdict_lines import verdict
 

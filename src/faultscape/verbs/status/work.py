@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import StudyChangedError, counted
 from faultscape.reading.study import LABELS, Study, opened
+from faultscape.reporting.verdict import Verdict
+from faultscape.standings import MOST_POINTS
 from faultscape.study.lock import unfinished
 from faultscape.study.tables.selections import MAIN
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.compare.artefact import kept_warnings
 from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
-from faultscape.verbs.label.artefact import LABELS_OF_SELECTION
+from faultscape.verbs.label.artefact import LABELS_OF_SELECTION, export_line
 from faultscape.verbs.rank.artefact import STANDINGS
-from faultscape.verbs.rank.open_selections import is_decided
+from faultscape.verbs.rank.open_selections import is_decided, points_needed
 from faultscape.verbs.status.more_images import line_for_more
 from faultscape.verbs.status.signature import Status
 from faultscape.verbs.status.study_verdict import verdict_of
@@ -55,7 +57,7 @@ def _read_status(study: Study) -> Status:
     stuck = is_stuck(found)
     more, why, drawing = ("", "", 0) if line or stuck else line_for_more(study)
     said = verdict_of(study, found, line or more, drawing)
-    about = why or _about(study, found, line)
+    about = why or _about(study, found, line) or ("" if line else _equal_by_points(study, said))
     odd = kept_warnings(study)
     return Status(study.called, rows, line, stuck, _instead(study, found, line), more, about, said, odd)
 
@@ -100,15 +102,28 @@ def _about(study: Study, found: Iterable[Node], line: str) -> str:
     )
 
 
+def _equal_by_points(study: Study, said: Verdict) -> str:
+    """Return why no more points are asked for although the answers do not decide; '' otherwise."""
+    if said.decided or not (said.selection and study.selections[said.selection].slots.points):
+        return ""
+    held = STANDINGS.table(study, said.selection)
+    need = None if held is None else points_needed(held)
+    if need is None or not need.hopeless:
+        return ""
+    return f"more than {MOST_POINTS:,} points would be needed: the best models are nearly equal"
+
+
 def _instead(study: Study, found: Iterable[Node], line: str) -> str:
-    """Return the command that asks people in their browsers, if the next one would write files for a
-    labelling tool and there are questions.
+    """Return the other way to answer: the command that asks people in their browsers, if the next one would
+    write files for a labelling tool and there are questions, and the other way round for points.
     """
     name = _labels_asked(found, line)
     if name is None:
         return ""
     now = study.selection(name).now
-    if not (study.settings.classifies or now.duels or now.points):
+    if now.points:
+        return export_line(study, name)
+    if not (study.settings.classifies or now.duels):
         return ""
     options = {
         "selection": None if name == MAIN else name,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.maps.jit import jit
+from faultscape.maps.jit import jit, jit_sums
 
 
 @jit
@@ -51,7 +51,7 @@ def expected_confusion(said, pixels, votes, bias):
     return out
 
 
-@jit
+@jit_sums
 def expected_slopes(said, votes, bias, slopes):
     """Return (J, X) the expected slope of each model at a pixel of each tuple."""
     out = np.zeros(said.shape)
@@ -65,7 +65,7 @@ def expected_slopes(said, votes, bias, slopes):
     return out
 
 
-@jit
+@jit_sums
 def slope_variance(said, votes, bias, slopes, weights, reference):
     """Return (X,) the variance over the true class of each model's slope less the mean of all by the
     ``reference`` (J,), which sums to 1 or is 0, times ``weights`` (J,), summed over models.

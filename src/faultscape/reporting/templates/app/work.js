@@ -301,9 +301,14 @@
     for (const button of classes) if (border && button.dataset.say === border) button.setAttribute("aria-pressed", "true"); else button.removeAttribute("aria-pressed");
     if (border !== null) say(border ? "a border of " + border + " and which class?" : "a border between which two classes?");
   };
+  const sought = () => { // of the classes that are meant, the one of this very name, else one that begins so
+    const words = $("search").value.trim().toLowerCase(), name = (button) => button.dataset.say.toLowerCase();
+    const found = all("[data-class]", work).filter((button) => name(button).includes(words));
+    return [found, words && (found.find((button) => name(button) === words) || found.find((button) => name(button).startsWith(words)) || found[0])];
+  };
   const filter = () => {
-    const words = $("search").value.trim().toLowerCase();
-    for (const button of classes) button.hidden = !button.dataset.say.toLowerCase().includes(words);
+    const [found, first] = sought();
+    for (const button of classes) { button.hidden = !found.includes(button); button.classList.toggle("sought", button === first); }
   };
   const offer = (predicted) => {
     const focused = classes.includes(document.activeElement);
@@ -464,7 +469,7 @@
     $("search").addEventListener("keydown", (event) => {
       if (event.isComposing || event.repeat || (event.key !== "Enter" && event.key !== "Escape")) return;
       event.preventDefault();
-      const found = event.key === "Enter" && $("search").value.trim() && classes.find((button) => !button.hidden);
+      const found = event.key === "Enter" && sought()[1];
       $("search").value = "";
       filter();
       $("search").blur();

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.reporting.pictures import colour_words
-from faultscape.reporting.point_crops import SIDE
+from faultscape.reporting.point_crops import crop_size
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.points import CANNOT_TELL, VOID
 from faultscape.verbs.serve.agenda import Given
@@ -282,10 +282,11 @@ def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
     elif isinstance(item, PointItem):
         ways = {way: f"{at}/point/{way}" for way in POINT_WAYS}
         by_chance = (str(campaign.options.seed), item.id, str(given.repeat))
+        width, height = crop_size((image.width, image.height), item.row, item.column)
         about |= {
             "photo": ways["crop"],
-            "width": min(SIDE, image.width),
-            "height": min(SIDE, image.height),
+            "width": width,
+            "height": height,
             "wide": ways["wide"],
             "place": ways["place"],
             # not in the order of the models, and not by how many say so
