@@ -162,7 +162,7 @@ def test_one_model_alone_from_the_draw_to_its_own_miou(
     real = fs.measure(study, truth="masks", resamples=0, worst=0, engine="local").models["only"]
     found = measured(study, truth="labels")
     entry = found.models["only"]["miou"]
-    assert entry["value"] == pytest.approx(real["miou"]["value"], abs=0.06)
+    assert entry["value"] == pytest.approx(real["miou"]["value"], abs=0.1)
     assert entry["low"] < real["miou"]["value"] < entry["high"]
     capsys.readouterr()
     assert main(["rank", study, "--selection", "points", "--truth", "labels"]) == 0

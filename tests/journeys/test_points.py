@@ -135,7 +135,7 @@ def test_from_the_draw_to_the_verdict_through_a_table(
         dict.fromkeys((p.image, p.row, p.column) for p in drawn)
     )
     with made.Image.open(tmp_path / "points" / rows[0]["crop"]) as crop:
-        assert crop.size == (48, 36)
+        assert crop.size == (288, 216)
     assert main(["label", "import", study, "points/points.csv"]) == 0
     assert f"{len(rows)} points answered" in capsys.readouterr().out
     assert main(["rank", study]) == 0
