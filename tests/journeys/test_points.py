@@ -715,3 +715,19 @@ def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_h
         pytest.raises(sqlite3.IntegrityError, match="only ever added"),
     ):
         connection.execute("DELETE FROM points")
+
+
+def test_points_drawn_for_an_order_say_that_single_scores_are_known_less_well(
+    study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs.select(study, sampling=fs.Sampling(points=60), goal="values", as_="values", engine="local")
+    for name in ("points", "values"):
+        answer_all(study, corpus, tmp_path / name, name)
+    for loose in (0, 100):  # times as uncertain as differences
+        monkeypatch.setattr("faultscape.verbs.rank.points.LOOSE", loose)
+        told = [
+            note for note in fs.rank(study, selection="points").notes if "drawn to tell models apart" in note
+        ]
+        assert len(told) == (loose == 0)
+    monkeypatch.setattr("faultscape.verbs.rank.points.LOOSE", 0)
+    assert not any("drawn to tell" in note for note in fs.rank(study, selection="values").notes)
