@@ -29,7 +29,6 @@ from faultscape.reading.points.pool import StoredPool, along, drawable, read_poi
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
-from faultscape.reporting.point_crops import crop_size
 from faultscape.selection.points.probabilities import point_allocation, point_probabilities
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
@@ -90,7 +89,7 @@ def test_from_the_draw_to_the_verdict_through_a_table(
         dict.fromkeys((p.image, p.row, p.column) for p in drawn)
     )
     with made.Image.open(tmp_path / "points" / rows[0]["crop"]) as crop:
-        assert crop.size == crop_size((48, 36), int(rows[0]["row"]), int(rows[0]["column"]))
+        assert crop.size == (288, 216)
     assert main(["label", "import", study, "points/points.csv"]) == 0
     assert f"{len(rows)} points answered" in capsys.readouterr().out
     assert main(["rank", study]) == 0

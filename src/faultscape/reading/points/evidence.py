@@ -115,10 +115,15 @@ def read_point_evidence(
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
+    return totals_from(found.pool, answers_of_draws(found), classes)
+
+
+def answers_of_draws(found: PointEvidence) -> PointAnswers:
+    """Return what is known of the draws, as answers about the pool."""
     place = np.where(found.inside, np.arange(len(found.inside)), GONE)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return totals_from(found.pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
+    return PointAnswers(place[kept], found.chance[kept], found.shares[kept])
 
 
 def totals_from(pool: Pool, answers: PointAnswers, classes: Classes) -> PointTotals:
