@@ -7,7 +7,9 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,7 @@ def test_results_are_computed_once_for_each_state_of_the_answers(
     entrance: Entrance, people: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results_page, "_SECONDS", 0.0)
+    monkeypatch.setattr(results_page, "_PATIENCE", 60.0)
     made = []
 
     def standings(*about: Any) -> Any:
@@ -167,6 +170,40 @@ def test_results_are_computed_once_for_each_state_of_the_answers(
     fs.rank(str(entrance.root), engine="local", resamples=50)  # another option of rank
     now(Voices())
     assert len(made) == 4
+
+
+@pytest.mark.slow
+def test_results_that_take_long_are_computed_behind_the_last_ones_which_say_so(
+    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results_page, "_SECONDS", 0.0)
+    monkeypatch.setattr(results_page, "_PATIENCE", 0.0)
+    go_on = threading.Event()
+    go_on.set()
+
+    def slow(*about: Any) -> Any:
+        assert go_on.wait(30)
+        return made_entrance.standings_now(*about)
+
+    monkeypatch.setattr(result_facts, "standings_now", slow)
+    kept = results_page._Kept(entrance.campaign)
+
+    def now() -> result_facts.ResultFacts:
+        return kept.now(entrance.campaign.study(), Voices(), {})
+
+    first = now()
+    assert not first.behind  # whoever comes first waits
+    go_on.clear()
+    item = asked(entrance)[0]
+    Choices(entrance.root).add(say("person-ffffff", item, "first", "first", 3.0), "test")
+    for _ in range(2):
+        assert now() == replace(first, behind=True)
+    (running,) = kept._running.values()
+    go_on.set()
+    assert running.result(30).people == first.people + 1
+    monkeypatch.setattr(results_page, "_SECONDS", 60.0)
+    later = now()
+    assert (later.people, later.behind) == (first.people + 1, False)
 
 
 @pytest.mark.slow

@@ -117,6 +117,14 @@ def test_always_cannot_tell_is_one_answer_too() -> None:
     assert (0, ONE_SIDE) in marks(point_care_tests(said))
 
 
+def test_a_few_points_of_one_class_mark_nobody() -> None:
+    votes = np.tile([0, 3, 3], (20, 1))
+    said = PointColumns(range(20), [0] * 20, [0] * 20, [2.0] * 20, [True] * 20, votes, [-1] * 20)
+    (tests,) = point_care_tests(said)
+    assert np.isnan(tests[ONE_SIDE].p_value)
+    assert marks([tests]) == set()
+
+
 def test_columns_of_other_shapes_are_refused() -> None:
     with pytest.raises(LabellingError, match="expected votes"):
         point_care_tests(PointColumns([0], [0], [0], [1.0], [True], [[1, 0]], [0, 1]))

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from faultscape.nouns import BORDER, CANNOT_TELL, VOID
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.question_table import QuestionTable
 from faultscape.study.answers.renamed_classes import RenamedClasses
 from faultscape.study.answers.schema import LABELS, POINTS
 from faultscape.study.settings import ClassSettings, read_settings
 
-VOID = "void"
-CANNOT_TELL = "cannot tell"
-BORDER = "|"  # between the two classes of a border
 _COLUMNS = (
     "number",
     "image",

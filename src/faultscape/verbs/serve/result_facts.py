@@ -67,7 +67,7 @@ class Decisions:
 class ResultFacts:
     """The contents of the results page; ``why`` is the reason if there are answers but no standings. For
     choices, ``answers`` counts each person once per image and pair of models, as rankings do, and ``repeats``
-    counts the others.
+    counts the others. ``behind``: answers came since, and are being counted.
     """
 
     answers: int
@@ -82,6 +82,7 @@ class ResultFacts:
     decisions: Decisions | None = None
     masks: tuple[str, ...] = ()
     repeats: int = 0
+    behind: bool = False
 
 
 def results(

@@ -5,7 +5,7 @@ Conventions: only organisers see results, because knowing who leads would bias a
 people out (``without``, once per pseudonym) or weight them by estimated accuracy (``weighted=1``); that
 changes what the page computes, and nothing that is stored. Results are computed once for each state of the
 answers, with the options of the last `rank`, so that their ranks are those that `rank` would write; the state
-is checked every ten seconds.
+is checked every ten seconds. A page that cannot wait for them says so.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,7 +34,18 @@ from faultscape.verbs.serve.result_facts import ResultFacts, results
 from faultscape.web.app import page
 
 _SECONDS = 10.0
+_PATIENCE = 2.0  # seconds that a page waits for new results before it shows the last ones
 _KEPT = 8  # views: with and without some people
+_View = tuple[Voices, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Results, what they were made from, and when that was last checked."""
+
+    checked: float
+    state: object
+    facts: ResultFacts
 
 
 def router(site: Site) -> APIRouter:
@@ -93,28 +106,49 @@ def _voices(study: Study, campaign: Campaign, people: Sequence[Annotator], query
 
 class _Kept:
     """The last results of each view: computed again when the answers changed, which is checked when they are
-    older than a few seconds.
+    older than a few seconds. Results that take longer are computed in the background, one view at a time:
+    meanwhile the last ones are shown, and say that answers came since.
     """
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
         self._lock = threading.Lock()
-        self._held = OrderedDict[tuple[object, ...], tuple[float, object, ResultFacts]]()
+        self._work = ThreadPoolExecutor(1, "results")
+        self._held = OrderedDict[_View, _Held]()
+        self._running = dict[_View, Future[ResultFacts]]()
 
     def now(self, study: Study, voices: Voices, names: dict[str, str]) -> ResultFacts:
         view = (voices, tuple(sorted(names.items())))
         with self._lock:
-            checked, state, facts = self._held.pop(view, (float("-inf"), None, None))
-            if facts is None or time.monotonic() - checked > _SECONDS:
-                before = state
-                state = self._state(study)
-                if facts is None or state is None or state != before:
-                    facts = results(study, self._campaign, voices, names)
-                checked = time.monotonic()
-            self._held[view] = checked, state, facts
-            while len(self._held) > _KEPT:
-                self._held.popitem(last=False)
+            held = self._held.get(view)
+            if held is not None:
+                self._held.move_to_end(view)
+                if time.monotonic() - held.checked <= _SECONDS:
+                    return held.facts
+            running = self._running.get(view)
+            if running is None:
+                running = self._running[view] = self._work.submit(self._renew, study, view, held)
+        try:
+            return running.result(None if held is None else _PATIENCE)
+        except TimeoutError:
+            assert held is not None  # else there was no limit
+            return replace(held.facts, behind=True)
+
+    def _renew(self, study: Study, view: _View, held: _Held | None) -> ResultFacts:
+        """Return the results of a view now, and keep them."""
+        try:
+            voices, names = view
+            state = self._state(study)
+            same = held is not None and state is not None and state == held.state
+            facts = held.facts if held and same else results(study, self._campaign, voices, dict(names))
+            with self._lock:
+                self._held[view] = _Held(time.monotonic(), state, facts)
+                while len(self._held) > _KEPT:
+                    self._held.popitem(last=False)
             return facts
+        finally:
+            with self._lock:
+                del self._running[view]
 
     def _state(self, study: Study) -> object:
         """Return what results are made from; None if that cannot be said, so that they are computed again."""
