@@ -14,8 +14,9 @@ from faultscape.ranking.points import belief as beliefs
 from faultscape.ranking.points.answers import GONE, PointAnswers, answer_shares
 from faultscape.ranking.points.estimates import point_scores, shrunk
 from faultscape.ranking.points.intervals import (
+    Spread,
     better_p_values,
-    open_range,
+    how_well_known,
     point_difference_intervals,
     point_intervals,
     pool_spread,
@@ -23,6 +24,7 @@ from faultscape.ranking.points.intervals import (
     spread_of_images_to_come,
 )
 from faultscape.ranking.points.kernels import plain_belief_sums
+from faultscape.ranking.points.open_ranges import open_range
 from faultscape.ranking.points.pool import PointPool, answered_in_full, find_tuples, mask_counts
 from faultscape.ranking.points.scores import POINT_METRICS, Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals, point_totals
@@ -354,6 +356,13 @@ def test_intervals_hold_the_truth_and_ranks_follow_them():
         return np.append((own[:, 0] <= real) & (real <= own[:, 1]), inside[0, 1:])
 
     assert repeated(one).mean() == pytest.approx(0.96, abs=0.04)
+
+
+def test_what_points_for_an_order_know_of_scores_and_of_differences():
+    spread = Spread(np.array([0.1, 0.3, 0.2]), np.full(3, 1e9), np.full((3, 3), 0.05), np.full((3, 3), 1e9))
+    assert how_well_known(spread) == pytest.approx((0.392, 0.098), abs=1e-3)
+    alone = Spread(np.array([0.1]), np.full(1, 1e9), np.zeros((1, 1)), np.full((1, 1), 1e9))
+    assert how_well_known(alone) == pytest.approx((0.196, np.nan), abs=1e-3, nan_ok=True)
 
 
 def test_images_to_come_vary_more_than_points_alone():
