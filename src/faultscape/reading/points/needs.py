@@ -38,4 +38,4 @@ def sampled_pool(study: Study, scope: Scope, images: Sequence[str]) -> PointPool
         mine = [image for image in some if shard_of[image] == shard]
         blocks += counted_blocks(study, scope, shard, mine)
     labels = np.concatenate([block.labels[:-1] for block in blocks], axis=1)
-    return PointPool(labels, np.concatenate([block.pixels for block in blocks]), len(study.classes))
+    return PointPool(labels, np.concatenate([block.of_tuples() for block in blocks]), len(study.classes))

@@ -261,16 +261,17 @@ def survey(job: PixelJob, tick: Tick) -> str:
     known = np.zeros((len(job.scope.models), side**2), np.int64)
     for block in job.blocks:
         counts = counted[block.images]
-        mapped = ~_unlabelled(block, side)
+        mapped = ~_unlabelled(block, side)[block.place]
         pixels += np.bincount(block.images, block.pixels, len(job.images)).astype(np.int64)
         labelled[block.images[mapped]] = True
-        rest = block.pixels * (counts & ~mapped)
-        inside = counts & mapped
-        truth = block.labels[-1, inside]
+        rest = block.of_tuples(counts & ~mapped)
+        inside = block.of_tuples(counts & mapped)
+        there = np.flatnonzero(inside)
+        truth = block.labels[-1, there]
         for j, own in enumerate(block.labels[:-1]):
             predicted[j] += np.bincount(own, rest, side).astype(np.int64)
-            cells = own[inside].astype(np.int64) * side + truth
-            known[j] += np.bincount(cells, block.pixels[inside], side**2).astype(np.int64)
+            cells = own[there].astype(np.int64) * side + truth
+            known[j] += np.bincount(cells, inside[there], side**2).astype(np.int64)
         tick(len(block.ends))
     at_points = dict(zip(("said", "shown"), labels_at(study, job.scope, job.number, job.points), strict=True))
     found = {"pixels": pixels, "labelled": labelled, "predicted": predicted}
@@ -285,9 +286,10 @@ def expect(job: PixelJob, tick: Tick) -> str:
     expected = np.zeros(arrays["votes"].shape)
     counted = np.array(job.counted, bool)
     for block in job.blocks:
-        asked = counted[block.images] & _unlabelled(block, arrays["votes"].shape[2])
+        pixels = block.of_tuples(counted[block.images]) * _unlabelled(block, arrays["votes"].shape[2])
+        asked = np.flatnonzero(pixels)
         said = np.ascontiguousarray(block.labels[:-1, asked])
-        pixels = block.pixels[asked].astype(float)
+        pixels = pixels[asked]
         expected += [belief.confusion(said, pixels) for belief in beliefs]
         tick(len(block.ends))
     return job.leave("expected", {"expected": expected})
@@ -320,9 +322,9 @@ def weigh(job: PixelJob, tick: Tick) -> str:
     counted = np.array(job.counted, bool)
     sums = np.zeros((3, len(job.images)))
     for block in job.blocks:
-        drawn = counted[block.images] & _unlabelled(block, arrays["slopes"].shape[1])
-        weights = by.weights(np.ascontiguousarray(block.labels[:-1])) * drawn
-        sums += _sums(block, weights, len(job.images))
+        weights = by.weights(np.ascontiguousarray(block.labels[:-1]))
+        weights *= _unlabelled(block, arrays["slopes"].shape[1])
+        sums += _sums(block, weights, len(job.images)) * counted
         tick(len(block.ends))
     return job.leave("weights", {"sums": sums})
 
@@ -413,10 +415,10 @@ def _allocation_of(arrays: Arrays) -> Allocation:
 
 
 def _unlabelled(block: Block, side: int) -> np.ndarray:
-    """Return which tuples (R,) lie in images without a map of the truth."""
+    """Return which tuples (X,) lie in images without a map of the truth."""
     return block.labels[-1] >= side
 
 
 def _sums(block: Block, values: np.ndarray, images: int) -> np.ndarray:
-    """Return (K, I) the sums over the pixels of each image of values (K, R) of its tuples."""
-    return np.array([np.bincount(block.images, row * block.pixels, images) for row in values])
+    """Return (K, I) the sums over the pixels of each image of values (K, X) of its tuples."""
+    return np.array([np.bincount(block.images, row[block.place] * block.pixels, images) for row in values])

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from faultscape.study.tables.corpus import Image
 
 FOLDER = "tuples"
-METHOD_NUMBER = 1  # raised when tuples are counted or stored differently
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+METHOD_NUMBER = 2  # raised when tuples are counted or stored differently
 AT_ONCE = 1 << 20  # tuples from which on a block is full
 _SUM = hashlib.sha256().digest_size  # bytes of the checksum before the arrays
 
@@ -61,13 +62,14 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """The tuples of some images one after the other: ``labels`` (J + 1, R) of the models and the truth, the
-    ``pixels`` (R,) of each, and where those of each image end (``ends``, (I,)); ``first`` is the place of the
-    first image among all.
+    """The distinct tuples of some images, ``labels`` (J + 1, X) of the models and the truth, and their rows,
+    one image after the other: the tuple (``place``, (R,)) and ``pixels`` (R,) of each row, and where those of
+    each image end (``ends``, (I,)); ``first`` is the place of the first image among all.
     """
 
     first: int
     labels: np.ndarray
+    place: np.ndarray
     pixels: np.ndarray
     ends: np.ndarray
 
@@ -75,6 +77,10 @@ class Block:
     def images(self) -> np.ndarray:
         """The place (R,) of each tuple's image among all."""
         return self.first + np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
+
+    def of_tuples(self, rows: np.ndarray | float = 1.0) -> np.ndarray:
+        """Return (X,) the pixels of each tuple, in all rows or in some ``rows`` (R,)."""
+        return np.bincount(self.place, self.pixels * rows, self.labels.shape[1])
 
 
 def each_stack(
@@ -136,7 +142,8 @@ def each_block(study: Study, scope: Scope, number: int, images: Sequence[str]) -
     held = _kept(study, scope, number, ".tuples", images, count)
     for name in held.files:
         with np.load(io.BytesIO(zstandard.decompress(held[name].tobytes()))) as block:
-            yield Block(int(block["first"]), block["labels"], block["pixels"], block["ends"])
+            first = int(block["first"])
+            yield Block(first, *(block[name] for name in ("labels", "place", "pixels", "ends")))
 
 
 def labels_at(
@@ -199,10 +206,22 @@ def counted_blocks(study: Study, scope: Scope, number: int, images: Sequence[str
         weights.append(pixels.astype(np.uint32))
         if sum(map(len, weights)) >= AT_ONCE or place + len(held) == len(images):
             ends = np.cumsum([len(own) for own in weights])
-            yield Block(place, np.concatenate(held, axis=1), np.concatenate(weights), ends)
+            labels, rows = _distinct(np.concatenate(held, axis=1))
+            yield Block(place, labels, rows.astype(np.uint32), np.concatenate(weights), ends)
             place += len(held)
             held = []
             weights = []
+
+
+def _distinct(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct tuples of labels (J, R), and which of them (R,) each is."""
+    key = np.zeros(labels.shape[1], np.uint64)
+    for own in labels:
+        key = key * _FACTOR + own  # modulo 2^64
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    if not (labels[:, first[place]] == labels).all():  # two tuples share a key: some occur more than once
+        return labels, np.arange(labels.shape[1])
+    return labels[:, first], place
 
 
 def _kept(
@@ -255,7 +274,8 @@ def _rows(study: Study, number: int) -> dict[str, Image]:
 
 def _packed(block: Block) -> np.ndarray:
     sink = io.BytesIO()
-    np.savez(sink, first=block.first, labels=block.labels, pixels=block.pixels, ends=block.ends)
+    arrays = {name: getattr(block, name) for name in ("first", "labels", "place", "pixels", "ends")}
+    np.savez(sink, **arrays)  # type: ignore[arg-type]
     return np.frombuffer(zstandard.ZstdCompressor(level=1).compress(sink.getvalue()), np.uint8)
 
 
