@@ -77,6 +77,7 @@ def read_point_evidence(
     slots = made.slots
     points = slots.points
     define = slots.definition
+    _refuse_changed_images(study, name)
     left = tuple(model for model in slots.models if model in study.models)
     everything = drawable(study, left, define)
     missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
@@ -157,6 +158,16 @@ def _counted(done: np.ndarray) -> int:
     waiting = np.cumsum(~done)
     fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
     return max(fair, default=0)
+
+
+def _refuse_changed_images(study: Study, name: str) -> None:
+    """Raise RankingError if drawn images left the corpus or have another size: their points are unknown."""
+    if gone := study.selection(name).gone:
+        image, how = min(gone.items())
+        raise RankingError(
+            f"points of {name!r} were drawn in image {image!r}, which {how}: redraw them with `faultscape"
+            f" select {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
 
 
 def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:

@@ -27,7 +27,7 @@ from faultscape.reading.study import Study
 from faultscape.selection.draws import representatives
 from faultscape.selection.points.probabilities import Allocation, mixed
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.corpus import part_name
 
 _AT = "faultscape.reading.points.pool"
 Arrays = Mapping[str, np.ndarray]
@@ -433,12 +433,3 @@ def _unlabelled(block: Block, side: int) -> np.ndarray:
 def _sums(block: Block, values: np.ndarray, images: int) -> np.ndarray:
     """Return (K, I) the sums over the pixels of each image of values (K, R) of its tuples."""
     return np.array([np.bincount(block.images, row * block.pixels, images) for row in values])
-
-
-def place_in_image(image: Image, working: tuple[int, int] | None, pixel: int) -> tuple[int, int]:
-    """Return the row and the column in an image of a ``pixel`` of its maps at working size, as nearest
-    neighbour takes it (`maps.resize.nearest`).
-    """
-    width, height = working or (image.width, image.height)
-    row, column = divmod(pixel, width)
-    return (2 * row + 1) * image.height // (2 * height), (2 * column + 1) * image.width // (2 * width)

@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from faultscape.nouns import BORDER, CANNOT_TELL, VOID
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renamed_classes import RenamedClasses
 from faultscape.study.answers.schema import LABELS, POINTS, TRAINING
 from faultscape.study.settings import ClassSettings, read_settings
 
-VOID = "void"
-CANNOT_TELL = "cannot tell"
-BORDER = "|"  # between the two classes of a border
 _COLUMNS = (
     "number",
     "image",

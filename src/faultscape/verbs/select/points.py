@@ -23,7 +23,8 @@ from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
 from faultscape.reading.points.needs import sampled_covariance
-from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.places import place_in_image
+from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
@@ -61,7 +62,7 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
         define = _definition(name, given, None if old is None else old.slots.definition, goal)
         if old is not None:
             models = tuple(model for model in old.slots.models if model in study.models)
-            if old.slots.models != models or old.drawn_from != study.pool_key(old.slots):
+            if old.slots.models != models or old.gone or old.drawn_from != study.pool_key(old.slots):
                 what = "models" if old.slots.models != models else "images"
                 raise FixedSelectionError(
                     f"{what} changed since selection {name!r} was drawn, so that no more can be added; redraw"
