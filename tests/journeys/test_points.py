@@ -25,7 +25,7 @@ from faultscape.ranking.points.answers import PointAnswers as Told
 from faultscape.ranking.points.pool import PointPool, find_tuples
 from faultscape.reading.points.evidence import read_point_evidence, totals_from
 from faultscape.reading.points.places import place_in_image
-from faultscape.reading.points.pool import StoredPool, along, drawable, read_point_pool
+from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
@@ -321,13 +321,6 @@ def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, cor
     assert main(["predict", study, "--remove", "model-3"]) == 0
     fs.rank(study, selection="points")
     assert scopes() == with_truth
-
-
-def test_what_has_no_weight_is_never_drawn() -> None:
-    weights = np.array([0.0, 0.3, 0.0, 0.0, 0.1, 0.0])
-    place, inside = along(weights, np.array([0.0, 0.75, 1 - 1e-16, 1.0]))
-    assert place.tolist() == [1, 4, 4, 4]
-    assert ((inside >= 0) & (inside <= 1)).all()
 
 
 @pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
