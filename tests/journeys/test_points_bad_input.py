@@ -216,7 +216,7 @@ def test_points_of_an_image_that_left_or_has_another_size_are_refused_until_they
     assert len(Study(study).point_answers.answers()) == held
     fs.select(study, sampling=fs.Sampling(points=60), replace=True, engine="local")
     answer_all(study, corpus, tmp_path / "anew")
-    assert fs.rank(study).rankings["points"].order[0] == "model-0"
+    assert fs.rank(study, selection="points").rankings["points"].order[0] == "model-0"
 
 
 def test_answers_under_several_names_and_of_another_study_are_kept_apart(
