@@ -95,7 +95,9 @@ def rows() -> Iterator[dict[str, object]]:
         real, *found = [json.loads(line) for line in file.read_text().splitlines()]
         true = np.array(real["real"])
         for budget in BUDGETS:
-            kept = [one[str(budget)] for one in found]
+            kept = [one[str(budget)] for one in found if str(budget) in one]
+            if not kept:
+                continue
             off = np.array([one["score"] for one in kept]) - true
             ends = np.array([one["ends"] for one in kept])
             held = (ends[..., 0] <= true) & (true <= ends[..., 1])
@@ -143,6 +145,8 @@ def table() -> None:
     for models in ("ten together", "alone"):
         for budget in BUDGETS:
             mine = [row for row in found if row["models"] == models and row["budget"] == budget]
+            if not mine:
+                continue
             means = {
                 key: np.mean([row[key] for row in mine]).round(4) for key in ("error", "bias", "covered")
             }

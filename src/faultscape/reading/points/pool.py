@@ -25,6 +25,7 @@ from faultscape.reading.points.tuples import Block, Scope, each_block, each_stac
 from faultscape.reading.pool import read_drawing_pool
 from faultscape.reading.study import Study
 from faultscape.selection.draws import representatives
+from faultscape.selection.points.point_draws import along, nth_of
 from faultscape.selection.points.probabilities import Allocation, mixed
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -150,8 +151,9 @@ class StoredPool:
         return self._by_image("sum_slopes", arrays)[:, self.counted]
 
     def draw(self, by: Allocation, numbers: np.ndarray) -> list[tuple[str, int, float]]:
-        """Return for each of the ``numbers`` (M,), from 0 to 1, the pixel that it draws, as (image, pixel,
-        the probability of this pixel).
+        """Return for each of the ``numbers`` (L, K), from 0 to 1, the pixel that it draws, row by row, as
+        (image, pixel, the probability of this pixel): the first of a row draws an image too, the others
+        pixels of the same image.
 
         Images follow each other in their order, tuples as an image shows them, and their pixels row by row,
         so that neither the names of images nor the order of models decide what is drawn.
@@ -159,8 +161,11 @@ class StoredPool:
         arrays = _arrays_of(by)
         weights = self._by_image("weigh", arrays)
         totals = weights.sum(1)
-        place, inside = along(mixed(weights, totals), numbers)
-        shares = [(self.images[k], share) for k, share in zip(place.tolist(), inside.tolist(), strict=True)]
+        place, inside = along(mixed(weights, totals), numbers[:, 0])
+        of_look = np.column_stack([inside, numbers[:, 1:]]).tolist()
+        shares = [
+            (self.images[k], share) for k, row in zip(place.tolist(), of_look, strict=True) for share in row
+        ]
         out = [("", 0, 0.0)] * len(shares)
         places: dict[int, list[int]] = {}
         shard_of = self._shard_of
@@ -341,29 +346,15 @@ def find(job: PixelJob, tick: Tick) -> str:
         labels, pixels = tuples_of(maps, near, n)
         one = mixed(by.weights(labels), arrays["totals"])
         mine = places[image]
-        for k, row, inside in zip(mine, *along(one * pixels, [job.shares[k][1] for k in mine]), strict=True):
+        rows, inside = along(one * pixels, [job.shares[k][1] for k in mine])
+        for k, row, nth in zip(mine, rows, nth_of(inside, pixels[rows]), strict=True):
             there = np.ones(maps[0].shape, bool) if near is None else ~near
             for label_map, label in zip(maps, labels[:, row], strict=True):
                 there &= label_map == label
-            pixel[k] = np.flatnonzero(there)[min(int(inside * pixels[row]), pixels[row] - 1)]
+            pixel[k] = np.flatnonzero(there)[nth]
             probability[k] = one[row]
         tick(1)
     return job.leave("pixels", {"pixel": pixel, "probability": probability})
-
-
-def along(weights: np.ndarray, shares: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return at which of some ``weights`` (R,), laid end to end, each of the ``shares`` (M,) of their sum
-    lies, and how far (M,) inside, from 0 to 1.
-
-    >>> [found.tolist() for found in along(np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.25, 0.625]))]
-    [[0, 2, 2], [0.0, 0.0, 0.5]]
-    """
-    held = np.flatnonzero(weights > 0)  # nothing without a weight is found, however sums are rounded
-    ends = np.cumsum(weights[held])
-    at = np.asarray(shares) * ends[-1]
-    place = np.minimum(np.searchsorted(ends, at, "right"), len(held) - 1)
-    own = weights[held][place]
-    return held[place], np.clip((at - (ends[place] - own)) / own, 0, 1)
 
 
 def _jobs(
