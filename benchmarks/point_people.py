@@ -56,10 +56,9 @@ def answer(rng: np.random.Generator, points: Drawn, k: int, error: float, border
         return int(points.across[k])
     if rng.random() >= error:
         return int(points.truth[k])
-    offered = np.flatnonzero(points.votes[k, :-1])
-    if len(offered) and rng.random() < OFFERED:
-        return int(rng.choice(offered))
-    return int(rng.integers(points.votes.shape[1] - 1))
+    others = np.delete(np.arange(points.votes.shape[1] - 1), points.truth[k])
+    offered = others[points.votes[k, others] > 0]
+    return int(rng.choice(offered if len(offered) and rng.random() < OFFERED else others))
 
 
 def campaign(

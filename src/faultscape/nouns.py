@@ -25,6 +25,11 @@ JsonObject: TypeAlias = Mapping[str, Json]
 
 UNKNOWN = 65535  # instead of a place: the label of no class
 
+# what people answer about a pixel besides a class
+VOID = "void"  # no class of the list
+CANNOT_TELL = "cannot tell"
+BORDER = "|"  # between the two classes of a border
+
 
 @dataclass(frozen=True)
 class Classes:

@@ -178,7 +178,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
     truth = standings.provenance.get("truth", "labels")
     lines = [
         (
-            f"Standings of {len(standings.models)} models from"
+            f"Standings of {counted(len(standings.models), 'model')} from"
             f" {labelled_words(standings.labels)}{f' of truth {truth}' if truth != 'labels' else ''}"
         )
     ]

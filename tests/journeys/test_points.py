@@ -9,7 +9,7 @@ import csv
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +21,11 @@ from faultscape.cli import main
 from faultscape.errors import LabellingError, RankingError, SelectionError
 from faultscape.maps.borders import near_borders
 from faultscape.maps.resize import nearest
-from faultscape.nouns import Point
 from faultscape.ranking.points.answers import PointAnswers as Told
 from faultscape.ranking.points.pool import PointPool, find_tuples
 from faultscape.reading.points.evidence import read_point_evidence, totals_from
-from faultscape.reading.points.pool import StoredPool, along, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.places import place_in_image
+from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth
 from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
@@ -33,27 +33,16 @@ from faultscape.selection.points.probabilities import point_allocation, point_pr
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.withdrawal import take_back_all
-from golden import STUDY, copied
+from made_point_study import POINTS, answer_all, by_truth, fill, lines, pointed, points_of
 from refusals import refused
 
-POINTS = 150
 CLASSES = len(made.NAMES)
-
-
-def _make(folder: Path) -> made.Corpus:
-    corpus = made.corpus(folder / "corpus", images=10, models=4)
-    study = str(made.collected(corpus, folder / STUDY, shard_size=4))
-    first = {name: source for name, source in corpus.models.items() if name != "model-3"}
-    fs.predict(study, first, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=POINTS), engine="local")
-    return corpus
 
 
 @pytest.fixture
 def made_once(tmp_path: Path) -> tuple[str, made.Corpus]:
     """A study of three models whose points are drawn, and what it was made of: a fourth model too."""
-    return copied("points", _make, tmp_path / "a study")
+    return pointed(tmp_path / "a study")
 
 
 @pytest.fixture
@@ -64,41 +53,6 @@ def study(made_once: tuple[str, made.Corpus]) -> str:
 @pytest.fixture
 def corpus(made_once: tuple[str, made.Corpus]) -> made.Corpus:
     return made_once[1]
-
-
-def points_of(study: str, name: str = "points") -> tuple[Point, ...]:
-    return Study(study).selection(name).slots.points
-
-
-def lines(table: Path) -> list[dict[str, str]]:
-    with table.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def fill(table: Path, answer: Callable[[Mapping[str, str]], str]) -> list[dict[str, str]]:
-    """Answer every line of a table of points, and return its lines."""
-    rows = lines(table)
-    for row in rows:
-        row["answer"] = answer(row)
-    with table.open("w", newline="") as file:
-        out = csv.DictWriter(file, list(rows[0]))
-        out.writeheader()
-        out.writerows(rows)
-    return rows
-
-
-def by_truth(corpus: made.Corpus) -> Callable[[Mapping[str, str]], str]:
-    """What the truth shows at the pixel of a line."""
-    maps = dict(zip(corpus.ids, corpus.truths, strict=True))
-    return lambda row: made.NAMES[maps[row["image"]][int(row["row"]), int(row["column"])]]
-
-
-def answer_all(study: str, corpus: made.Corpus, folder: Path, name: str = "points") -> Path:
-    """Answer by the truth whatever is open, through a table."""
-    fs.label.export(study, str(folder), selection=name)
-    fill(folder / "points.csv", by_truth(corpus))
-    fs.label.import_(study, str(folder))
-    return folder
 
 
 def pooled(corpus: made.Corpus, model: str, images: list[str] | None = None) -> float:
@@ -135,7 +89,7 @@ def test_from_the_draw_to_the_verdict_through_a_table(
         dict.fromkeys((p.image, p.row, p.column) for p in drawn)
     )
     with made.Image.open(tmp_path / "points" / rows[0]["crop"]) as crop:
-        assert crop.size == (48, 36)
+        assert crop.size == (288, 216)
     assert main(["label", "import", study, "points/points.csv"]) == 0
     assert f"{len(rows)} points answered" in capsys.readouterr().out
     assert main(["rank", study]) == 0
@@ -369,13 +323,6 @@ def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, cor
     assert scopes() == with_truth
 
 
-def test_what_has_no_weight_is_never_drawn() -> None:
-    weights = np.array([0.0, 0.3, 0.0, 0.0, 0.1, 0.0])
-    place, inside = along(weights, np.array([0.0, 0.75, 1 - 1e-16, 1.0]))
-    assert place.tolist() == [1, 4, 4, 4]
-    assert ((inside >= 0) & (inside <= 1)).all()
-
-
 @pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
 def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     corpus: made.Corpus, tmp_path: Path, size: str
@@ -438,7 +385,8 @@ def test_lines_that_cannot_be_used_are_told_and_the_others_count(study: str, tmp
     told = [row["reason"] for row in lines(Path(study) / "failures.csv") if row["stage"] == "label"]
     expected = {
         4: "Did you mean 'car'",
-        5: f"row {third.row}, column {third.column} has different answers in lines 5 and 6",
+        5: f"row {third.row}, column {third.column} has different answers: 'car' here, 'sky' in said.csv,"
+        " line 6",
         8: "row 99, column 3 lies outside of",
         9: "'nowhere' is not an image of the study",
         10: "expected a row and a column, from 0; got '1.5' and '3'",
@@ -538,7 +486,7 @@ def test_a_few_answers_are_too_few(study: str, tmp_path: Path) -> None:
     fs.label.import_(study, str(table))
     with refused(RankingError, "9 answered points in truth 'labels', and at least 30 are needed"):
         fs.rank(study, selection="points")
-    with refused(LabellingError, "9 lines are filled in and never overwritten"):
+    with refused(LabellingError, "9 points are answered and never overwritten"):
         fs.label.export(study, str(tmp_path / "out"), selection="points")
 
 
@@ -553,7 +501,7 @@ def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: 
     (photos / f"{drawn[0].image}.png").unlink()
     found = fs.label.export(moved, str(tmp_path / "out"), selection="points")
     gone = len({(p.image, p.row, p.column) for p in drawn if p.image == drawn[0].image})
-    assert (found.points - found.crops) == gone
+    assert (found.points - found.seen) == gone
     assert "whose file is missing or has changed, and without a crop" in repr(found)
 
 

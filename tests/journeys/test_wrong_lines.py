@@ -272,7 +272,16 @@ label import {pointed} points-blank.csv -> no line could be used; no line is fil
 label import {selected} points-undrawn.csv -> row 1, column 2 of 'part0/photo 000' was not drawn: no selection has it
 label import {pointed} discard.csv --format points -> is not a table of points, which needs the columns image, row, column, answer
 rank {pointed} -> there are no labels yet
-report {pointed} -> selection 'points' asks about points, of which there is no page
+report {pointed} --better 0.3 -> --better needs chosen images, and selection 'points' asks about points; leave it out
+measure {pointed} --selection points -> there are no labels yet
+measure {pointed} --selection points --worst 5 -> --worst is about maps and scores of images, and selection 'points' asks about points
+measure {pointed} --selection points --set fog-3 -> --set is about maps and scores of images
+measure {pointed} --selection points --shard 1/2 -> --shard is about maps and scores of images
+measure {pointed} m={m0} --selection points -> is a study: it holds its models; measure --selection points without others
+measure {pointed} --selection nope -> there is no selection 'nope'
+measure {drawn} --selection order -> selection 'order' chooses images, and measure counts every image with a mask
+measure {answers} --selection main -> measure is for label maps; for classifiers run
+measure {truth} m={m0} --classes {classes} --selection points -> --selection names one of a study, but
 label check notes.txt -> not recognised as a labelling tool's format (labelme, cvat,
 label check nothing.json -> nothing.json: no such file or folder
 label check notes.txt --format csv -> --format csv: this format cannot be checked

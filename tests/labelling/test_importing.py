@@ -13,7 +13,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.errors import CorpusError, LabellingError, OptionError
+from faultscape.errors import LabellingError, OptionError
 from faultscape.formats.label_tools.named_masks import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
@@ -309,10 +309,12 @@ def test_what_a_kill_left_of_labels_that_were_taken_back_is_swept_and_they_stay(
 
 
 def test_two_images_of_a_file_that_fit_one_are_told_by_their_names() -> None:
-    labels = [SimpleNamespace(image=name) for name in ("day/one.png", "night/one.png")]
+    names = ("day/one.png", "night/one.png")
     images = {name: SimpleNamespace(id=name, parent="") for name in ("one", "two")}
-    with refused(CorpusError, "^tool.json: day/one.png and tool.json: night/one.png both match image 'one'"):
-        tool_files._fitting(Path("tool.json"), labels, images, None)  # type: ignore[arg-type]
+    with refused(
+        LabellingError, "^tool.json: day/one.png and tool.json: night/one.png both match image 'one'"
+    ):
+        tool_files.images_meant(Path("tool.json"), names, images)  # type: ignore[arg-type]
 
 
 def test_an_export_again_lists_what_has_no_label_and_removes_no_file(

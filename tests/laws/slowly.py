@@ -55,9 +55,8 @@ def main(
         # calls die here, and workers are what is tried
         return run("slowly:call", told, **options | {"begin_here": False})
 
-    if not Path(study, "truth").exists():
+    if not Path(study, "study.toml").exists():
         fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))
-        fs.label.import_(study, truth)
     workers = 2 if where == "processes" else None
     engine.run = slow
     if "predict" in verbs:
@@ -66,7 +65,9 @@ def main(
         fs.compare(study, engine=where, workers=workers)
     if "select" in verbs:
         fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=where, workers=workers)
+        fs.select(study, sampling=fs.Sampling(points=30), engine=where, workers=workers)
     if "measure" in verbs:
+        fs.label.import_(study, truth)
         fs.measure(study, engine=where, resamples=10, worst=0, workers=workers)
 
 

@@ -261,9 +261,10 @@ OTHERS = {
     " detection_from_histogram ece ece_classwise invented mce metric_of_maps metric_of_scores missed nll"
     " panoptic_quality pe_os pe_us per_image precision_recall quantile_curve recognition_quality reliability"
     " roc rom ror rum rur score_pixels scorer_named segmentation_quality size_counts",
-    "ranking": "against_places better_p_values classifier_rankings combined difference_intervals find_ranking"
-    " leave_one_out loss_intervals margin_intervals open_range point_difference_intervals point_intervals"
-    " point_scores point_totals pool_spread rank_accuracies ranks_from_points sandwich"
+    "ranking": "against_places better_p_values border_range classifier_rankings combined deciding_points"
+    " difference_intervals find_ranking leave_one_out loss_intervals margin_intervals open_range"
+    " point_confusion point_difference_intervals point_intervals point_measure point_scores point_totals"
+    " pool_spread rank_accuracies ranks_from_points sandwich"
     " spread_of_images_to_come standings uniform_steps",
     "selection": "class_duels drawing_weights duels effective find_selector point_probabilities read_scale"
     " uniform",

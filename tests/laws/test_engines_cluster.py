@@ -370,5 +370,5 @@ def test_processes_and_killed_workers_write_the_same_bytes(
     assert [name for name in killed if "predict" in name] == [
         f"verbs.predict.shard-{place}" for place in (18, 6)
     ]
-    assert len(killed) == 2 + 3  # compare, select and measure have a call for each of 12 shards
+    assert len(killed) == 2 + 4  # compare, both selections and measure have a call for each of 12 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected

@@ -17,7 +17,6 @@ from faultscape.ranking.points.intervals import (
     Spread,
     better_p_values,
     how_well_known,
-    open_range,
     point_difference_intervals,
     point_intervals,
     pool_spread,
@@ -25,6 +24,7 @@ from faultscape.ranking.points.intervals import (
     spread_of_images_to_come,
 )
 from faultscape.ranking.points.kernels import plain_belief_sums
+from faultscape.ranking.points.open_ranges import open_range
 from faultscape.ranking.points.pool import PointPool, answered_in_full, find_tuples, mask_counts
 from faultscape.ranking.points.scores import POINT_METRICS, Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals, point_totals

@@ -9,7 +9,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.ranking.points.answers import PointAnswers
 from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.selection.points import probabilities as points
-from faultscape.selection.points.point_draws import draw_points
+from faultscape.selection.points.point_draws import along, draw_points
 from faultscape.selection.points.probabilities import point_probabilities
 from made_points import CLASSES, IMAGES, World, unequal, world
 from refusals import refused
@@ -105,6 +105,13 @@ def test_points_of_a_look_share_an_image_and_keep_their_probabilities(seed: int)
     for k in range(5):
         number = np.bincount(found.place.reshape(-1, 5)[:, k], minlength=len(expected))
         assert (np.abs(number - expected) < 6 * np.sqrt(expected) + 2).all()
+
+
+def test_what_has_no_weight_is_never_drawn():
+    weights = np.array([0.0, 0.3, 0.0, 0.0, 0.1, 0.0])
+    place, inside = along(weights, np.array([0.0, 0.75, 1 - 1e-16, 1.0]))
+    assert place.tolist() == [1, 4, 4, 4]
+    assert ((inside >= 0) & (inside <= 1)).all()
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -134,23 +134,23 @@ def by_name(word: str, settings: Settings) -> str | None:
     """
     classes = settings.class_list
     aliases = [
-        (_plain(alias), name)
+        (plain_name(alias), name)
         for name, words in (getattr(classes, "synonyms", None) or {}).items()
         for alias in words
     ]
     of_several = {alias for alias, times in Counter(alias for alias, _ in {*aliases}).items() if times > 1}
     # old names, which tables still use
-    known = {_plain(first): name for name, first in settings.classes.first_name_of.items()}
+    known = {plain_name(first): name for name, first in settings.classes.first_name_of.items()}
     known |= {alias: name for alias, name in aliases if alias not in of_several}
-    known |= {_plain(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
-    known |= {_plain(re.split(r"[,;]", name)[0]): name for name in classes.names} | {
-        _plain(name): name for name in classes.names
+    known |= {plain_name(part): name for name in classes.names for part in re.split(r"[,;]", name)[1:]}
+    known |= {plain_name(re.split(r"[,;]", name)[0]): name for name in classes.names} | {
+        plain_name(name): name for name in classes.names
     }
-    if _plain(word) in ("void", "ignore", "unlabeled", "unlabelled") and _plain(word) not in known:
+    if plain_name(word) in ("void", "ignore", "unlabeled", "unlabelled") and plain_name(word) not in known:
         return "void"
-    if _plain(word) in known:
-        return known[_plain(word)]
-    meant = {known[part] for part in map(_plain, re.split(r"[,;]", word)) if part in known}
+    if plain_name(word) in known:
+        return known[plain_name(word)]
+    meant = {known[part] for part in map(plain_name, re.split(r"[,;]", word)) if part in known}
     # words that mean two classes, or occur in two lines, are mistakes
     return meant.pop() if len(meant) == 1 and not re.search(r"[\r\n]", word) else None
 
@@ -169,7 +169,7 @@ def class_named(word: str, settings: Settings) -> tuple[str, str]:
         return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
 
 
-def _plain(word: str) -> str:
+def plain_name(word: str) -> str:
     """Return a class name without meaningless differences: case, and - or _ instead of a blank."""
     return re.sub(r"[\s_-]+", " ", word.strip().casefold())
 

@@ -11,39 +11,31 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 from faultscape.errors import LabellingError, counted, reason
+from faultscape.formats.label_tools.point_labels import Unusable
 from faultscape.study.tables.logs import bare, csv_text, guarded
 
 QUESTIONS = ("image", "class", "gloss", "annotator", "answer")
 ANSWERS = ("image", "class", "annotator", "answer")
-TAB = "\t"
 WORDS = ("yes", "no", "unsure")
 DIFFICULT = 3  # if more annotators, and more than three of five, were unsure, the image is discarded (S2 3.1)
 
+_MARKS = {",": "comma", ";": "semicolon", "\t": "tab"}  # between cells
+_LONGEST = 1 << 20  # characters of a line
 _TIE = 1e-9
 _NO_TEXT = "cannot be read as text in UTF-8; save the table as CSV in UTF-8"
 
 Answer = tuple[str, str, str, str]  # image, class, annotator, answer
-Unusable = tuple[int, str, str]  # the number of a line, its image, and what is wrong with it
 
 
 def columns(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the first line of a CSV or TSV file in lower case; LabellingError if it cannot be read."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return tuple(
-                word.strip().lower() for word in next(csv.reader(file, delimiter=_delimiter(path)), [])
-            )
-    except UnicodeDecodeError:
-        raise LabellingError(f"{path}: {_NO_TEXT}") from None
-    except (OSError, csv.Error) as error:
-        raise LabellingError(f"{path}: cannot be read: {reason(error)}") from None
-
-
-def _delimiter(path: str | os.PathLike[str]) -> str:
-    return TAB if os.fspath(path).lower().endswith(".tsv") else ","
+    with _lines_of(path) as lines:
+        return tuple(word.strip().lower() for word in next(lines, []))
 
 
 def rows(
@@ -55,27 +47,58 @@ def rows(
     head = columns(path)
     if missing := [name for name in wanted if name not in head]:
         raise LabellingError(f"{path}: expected the columns {', '.join(wanted)}; {missing[0]!r} is missing")
+    if twice := [name for name in wanted if head.count(name) > 1]:
+        raise LabellingError(f"{path}: has the column {twice[0]!r} twice; leave one of them")
     at = [head.index(name) for name in wanted]
     out = []
     wrong = []
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        lines = csv.reader(file, delimiter=_delimiter(path))
-        try:
-            next(lines)
-            for row in lines:
-                if row and len(row) != len(head):
-                    why = (
-                        f"has {counted(len(row), 'column')}, the first line {len(head)}; quote cells that"
-                        f" hold a {'tab' if _delimiter(path) == TAB else 'comma'}"
-                    )
-                    wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
-                elif row:
-                    out.append((lines.line_num, tuple(bare(row[k].strip()) for k in at)))
-        except UnicodeDecodeError:
-            raise LabellingError(f"{path}, line {lines.line_num + 1}: {_NO_TEXT}") from None
-        except csv.Error as error:
-            raise LabellingError(f"{path}, line {lines.line_num}: cannot be read: {error}") from None
+    with _lines_of(path) as lines:
+        next(lines)
+        for row in lines:
+            if row and len(row) != len(head):
+                why = (
+                    f"has {counted(len(row), 'column')}, the first line {len(head)}; quote cells that hold a"
+                    f" {_MARKS[lines.dialect.delimiter]}"
+                )
+                wrong.append((lines.line_num, row[at[0]].strip() if at[0] < len(row) else "", why))
+            elif row:
+                out.append((lines.line_num, tuple(bare(row[k].strip()) for k in at)))
     return out, wrong
+
+
+@contextmanager
+def _lines_of(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a table, a csv.reader; LabellingError, in one line, for whatever goes wrong until it is closed.
+
+    Cells are separated by tabs in a .tsv file, in others by commas, or else by semicolons or tabs as some
+    spreadsheets write them: the first of these that is in the first line.
+    """
+    lines: Any = None
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            head = file.readline(_LONGEST)
+            tabs = os.fspath(path).lower().endswith(".tsv")
+            mark = "\t" if tabs else next((one for one in _MARKS if one in head), ",")
+            file.seek(0)
+            lines = csv.reader(_bounded(file), delimiter=mark)
+            yield lines
+    except UnicodeDecodeError:
+        raise LabellingError(f"{path}{_after(lines, 1)}: {_NO_TEXT}") from None
+    except (OSError, csv.Error) as error:
+        raise LabellingError(f"{path}{_after(lines, 0)}: cannot be read: {reason(error)}") from None
+
+
+def _after(lines: Any, more: int) -> str:
+    """Return the place in a table that reading has come to, '' in its first line."""
+    return f", line {lines.line_num + more}" if lines is not None and lines.line_num else ""
+
+
+def _bounded(file: TextIO) -> Iterator[str]:
+    """Yield lines; csv.Error for one that no person or program writes, before it takes much memory."""
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise csv.Error(f"a line has more than {_LONGEST:,} characters")
+        yield line
 
 
 def read(path: str | os.PathLike[str]) -> tuple[list[tuple[int, Answer]], list[Unusable]]:

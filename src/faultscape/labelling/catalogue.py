@@ -21,8 +21,11 @@ from faultscape.corpus.sources import MAP_ENDINGS
 from faultscape.errors import OptionError, closest
 from faultscape.formats import labelme, png
 from faultscape.formats.label_tools import coco_masks, coco_panoptic, cvat_images, cvat_masks, label_studio
+from faultscape.formats.label_tools.cvat_points import CVAT_POINTS
+from faultscape.formats.label_tools.label_studio_points import LABEL_STUDIO_POINTS
 from faultscape.formats.label_tools.tool_labels import Format, Kind
-from faultscape.labelling import answers, label_tables, point_tables
+from faultscape.labelling import answers, label_tables
+from faultscape.labelling.point_tables import POINTS
 from faultscape.nouns import Classes
 
 
@@ -75,16 +78,6 @@ CSV = Format(
     recognise=label_tables.filled,
     endings=frozenset({".csv"}),
 )
-POINTS = Format(
-    "points",
-    title="points",
-    says=point_tables.SAYS,
-    kind="points",
-    write=point_tables.point_table,
-    read=point_tables.read_points,
-    recognise=point_tables.filled,
-    endings=frozenset({".csv"}),
-)
 FORMATS: tuple[Format, ...] = (
     PNG,
     replace(PNG, name="png-index", title="mask of plain ids", write=_write_plain, same_as="png"),
@@ -99,6 +92,7 @@ FORMATS: tuple[Format, ...] = (
     POINTS,
     CSV,
 )
+POINT_FORMATS: tuple[Format, ...] = (POINTS, CVAT_POINTS, LABEL_STUDIO_POINTS)  # of selections of points
 _NAMED = {entry.name: entry for entry in FORMATS}
 _TASKS = {
     "segmentation": ("label maps", "people draw masks"),
@@ -138,3 +132,17 @@ def find_format(name: str | None, task: str) -> Format:
         names = " or ".join(", ".join(entry.name for entry in fitting).rsplit(", ", 1))
         raise OptionError(f"--format {name} does not fit a study of {what}; use {names}: {people}")
     return form
+
+
+def point_format(form: Format, selection: str) -> Format:
+    """Return the format in which a tool is asked about the points of a ``selection``; OptionError for one
+    that cannot ask about points.
+    """
+    found = next((entry for entry in POINT_FORMATS if entry.name == form.name), None)
+    if found is None:
+        names = " or ".join(", ".join(entry.name for entry in POINT_FORMATS).rsplit(", ", 1))
+        raise OptionError(
+            f"selection {selection!r} asks about points, with --format {names}; --format {form.name} does not"
+            " fit it"
+        )
+    return found

@@ -1,63 +1,38 @@
 """A table of points, single pixels of images, and of what people see there.
 
-Conventions: CSV in UTF-8 with a header line: image, row, column (of the pixel, from 0 at the top left), crop
-(the file of a cut of the image around it, '' for none), and annotator and answer to fill in. An answer is a
-class, `void`, `cannot tell`, or two classes joined by ``|`` on a border between them; a line without one is
-an open question. Tables from elsewhere need image, row, column and answer. A cell that a spreadsheet would
-run is marked (`guarded`), and read without its mark.
+Conventions: CSV with a header line: image, row, column (of the pixel, from 0 at the top left), crop (the file
+of a cut of the image around it, '' for none), and annotator and answer to fill in. An answer is a class, by
+name or id, `void`, `cannot tell`, or two classes joined by ``|`` on a border between them; a line without one
+is an open question. Tables from elsewhere need image, row, column and answer, in any order and among others;
+the other class of a border may stand in a column ``border``. A cell that a spreadsheet would run is marked
+(`guarded`), and read without its mark.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from faultscape.errors import LabellingError
+from faultscape.formats.label_tools.point_labels import AskedPoint, PointLines, SaidPoint
+from faultscape.formats.label_tools.tool_labels import Format
 from faultscape.labelling import answers
-from faultscape.labelling.answers import Unusable
+from faultscape.nouns import BORDER, Classes
 from faultscape.study.tables.logs import csv_text, guarded
 
+TABLE = "points.csv"
 COLUMNS = ("image", "row", "column", "crop", "annotator", "answer")
 NEEDED = ("image", "row", "column", "answer")
-SAYS = (
-    "look at the crop of each point in {out}, and fill in its answer: a class, void, cannot tell, or A|B on a"
-    " border"
-)
+_EXTRA = ("annotator", "border")
+_WHOLE = re.compile(r"([0-9]{1,9})(\.0*)?")  # as programs write whole numbers where others are missing
 
 
-class AskedPoint(NamedTuple):
-    """A point to write: its image, row and column, and the file of its crop, '' for none."""
-
-    image: str
-    row: int
-    column: int
-    crop: str = ""
+def write(points: Sequence[AskedPoint], _classes: Classes) -> dict[str, bytes]:
+    """Return the file of a table, by name."""
+    return {TABLE: point_table(points).encode()}
 
 
-class SaidPoint(NamedTuple):
-    """A line with an answer: its image, row and column, who answered, and what."""
-
-    image: str
-    row: int
-    column: int
-    annotator: str
-    answer: str
-
-
-@dataclass(frozen=True)
-class PointLines:
-    """The content of a table: (line, answer) of the lines that are filled in, and those that cannot be
-    read.
-    """
-
-    answers: list[tuple[int, SaidPoint]] = field(default_factory=list)
-    wrong: list[Unusable] = field(default_factory=list)
-
-
-def point_table(points: Iterable[AskedPoint]) -> str:
+def point_table(points: Sequence[AskedPoint]) -> str:
     """Return points as CSV, with an empty answer each.
 
     >>> point_table([AskedPoint("night/3", 12, 40)]).splitlines()
@@ -67,32 +42,47 @@ def point_table(points: Iterable[AskedPoint]) -> str:
     return csv_text([COLUMNS, *rows])
 
 
-def is_point_table(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a CSV file with the columns of answers to points."""
-    try:
-        return set(NEEDED) <= set(answers.columns(path))
-    except LabellingError:
-        return False
+def recognise(path: Path) -> int | None:
+    """Return how many lines of a table of points are filled in, None for any other file; LabellingError if
+    the table cannot be read.
+    """
+    if path.suffix.lower() not in POINTS.endings or not set(NEEDED) <= set(answers.columns(path)):
+        return None
+    lines = read(path)
+    return len(lines.answers) + len(lines.wrong)
 
 
-def read_points(path: Path, _column: str = "") -> PointLines:
+def read(path: Path) -> PointLines:
     """Return the answers of a table of points; LabellingError if it lacks a column."""
-    has = "annotator" in answers.columns(path)
-    found, wrong = answers.rows(path, (*NEEDED, *(["annotator"] if has else [])))
+    has = [name for name in _EXTRA if name in answers.columns(path)]
+    found, wrong = answers.rows(path, (*NEEDED, *has))
     out = []
-    for line, (image, row, column, answer, *annotator) in found:
-        if not answer:
+    for line, (image, row, column, answer, *extra) in found:
+        more = dict(zip(has, extra, strict=True))
+        other = more.get("border", "")
+        if not answer and not other:
             continue
-        if not (row.isdecimal() and column.isdecimal()):
-            wrong.append((line, image, f"expected a row and a column, from 0; got {row!r} and {column!r}"))
-        else:
-            out.append((line, SaidPoint(image, int(row), int(column), "".join(annotator), answer)))
+        pixel = [_WHOLE.fullmatch(text) for text in (row, column)]
+        if not (pixel[0] and pixel[1]):
+            got = f"{row[:40]!r} and {column[:40]!r}"
+            wrong.append((line, image, f"expected a row and a column, from 0; got {got}"))
+            continue
+        place = image, int(pixel[0][1]), int(pixel[1][1])
+        said = BORDER.join((answer, other)) if other else answer
+        out.append((line, SaidPoint(*place, more.get("annotator", ""), said)))
     return PointLines(out, sorted(wrong))
 
 
-def filled(path: Path) -> int:
-    """Return how many lines of a table of points are filled in; LabellingError for any other table."""
-    if not is_point_table(path):
-        raise LabellingError(f"{path}: already exists and is not a table of points; give another folder")
-    lines = read_points(path)
-    return len(lines.answers) + len(lines.wrong)
+POINTS = Format(
+    "points",
+    title="points",
+    says="look at the crop of each point in {out}, and fill in its answer: a class, void, cannot tell, or A|B"
+    " on a border",
+    kind="points",
+    write=write,
+    read=read,
+    recognise=recognise,
+    endings=frozenset({".csv", ".tsv"}),
+    photo="",
+    returned=TABLE,
+)

@@ -39,12 +39,16 @@ from .points.answers import PointAnswers as PointAnswers
 from .points.answers import answer_shares as answer_shares
 from .points.estimates import point_scores as point_scores
 from .points.intervals import better_p_values as better_p_values
-from .points.intervals import open_range as open_range
 from .points.intervals import point_difference_intervals as point_difference_intervals
 from .points.intervals import point_intervals as point_intervals
 from .points.intervals import pool_spread as pool_spread
 from .points.intervals import ranks_from_points as ranks_from_points
 from .points.intervals import spread_of_images_to_come as spread_of_images_to_come
+from .points.measures import deciding_points as deciding_points
+from .points.measures import point_confusion as point_confusion
+from .points.measures import point_measure as point_measure
+from .points.open_ranges import border_range as border_range
+from .points.open_ranges import open_range as open_range
 from .points.pool import PointPool as PointPool
 from .points.pool import answered_in_full as answered_in_full
 from .points.pool import find_tuples as find_tuples

@@ -20,6 +20,7 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import answered, counting
+from faultscape.reading.points.places import place_in_image
 from faultscape.reading.points.truths import point_truth
 from faultscape.selection.spares import effective, with_models_left
 from faultscape.study.settings import Settings
@@ -28,6 +29,10 @@ from faultscape.study.tables.corpus import part_name
 
 if TYPE_CHECKING:
     from faultscape.reading.study import Study
+
+
+LEFT = "left the corpus"
+RESIZED = "has another size now"
 
 
 class Selection:
@@ -55,8 +60,22 @@ class Selection:
         if slots.points:
             added = [model for model in self._study.models if model not in slots.models]
             slots = replace(slots, models=(*slots.models, *added))
-        gone = {row.image for row in slots.rows} - self._study.ids
-        return effective(slots, {**discarded, **dict.fromkeys(gone, "left the corpus")})
+        return effective(slots, {**discarded, **self.gone})
+
+    @cached_property
+    def gone(self) -> dict[str, str]:
+        """{image of it that is no longer what it was: how}: it left the corpus, or has another size now, so
+        that the drawn points are other pixels.
+        """
+        study = self._study
+        out = dict.fromkeys({row.image for row in self.slots.rows} - study.ids, LEFT)
+        points = [point for point in self.slots.points if point.image not in out]
+        rows = study.corpus.by_id({point.image for point in points}) if points else {}
+        for point in points:
+            place = place_in_image(rows[point.image], study.settings.working_size, point.pixel)
+            if place != (point.row, point.column):
+                out[point.image] = RESIZED
+        return out
 
     def __repr__(self) -> str:
         chosen = counted(self.now.asked, "point" if self.now.points else "image")

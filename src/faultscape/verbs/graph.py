@@ -19,7 +19,7 @@ from faultscape.verbs.collect.artefact import CORPUS
 from faultscape.verbs.compare.artefact import PAIRS
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.label.artefact import ANSWERS, DISCARDS, LABELS_OF_SELECTION
-from faultscape.verbs.measure.artefact import MEASURES
+from faultscape.verbs.measure.artefact import MEASURES, POINT_MEASURES
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.open_question import OPEN_QUESTION
 from faultscape.verbs.predict.artefact import MAPS
@@ -46,6 +46,7 @@ ARTEFACTS = (
     PLAN,
     OPEN_QUESTION,
     MEASURES,
+    POINT_MEASURES,
     RELIABILITY,
     REPORT,
 )

@@ -24,7 +24,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -40,6 +40,7 @@ from faultscape.formats.label_tools import cvat_shapes as shapes
 from faultscape.formats.label_tools.archive import is_zip, opened
 from faultscape.formats.label_tools.cvat_shapes import AREAS, KEYS, NO_AREAS
 from faultscape.formats.label_tools.named_masks import (
+    Colour,
     covered,
     distinct_colours,
     ground_of,
@@ -57,6 +58,7 @@ from faultscape.nouns import Classes
 _LACKS = "is not among the labels of meta"
 _NO_LABEL = "has no label"
 NAME = "annotations.xml"  # the file in the zip that CVAT exports
+LABELS = "labels.json"
 MOST_BYTES = 512 << 20  # of a file
 MOST_IMAGES = 100_000
 MOST_SHAPES = 500_000  # of a file
@@ -66,6 +68,7 @@ _DEPTH = 32
 _CHUNK = 1 << 20
 _SHAPES = {*AREAS, *NO_AREAS, "tag"}
 _META = ("annotations", "meta")
+_POINT = ["annotations", "image", "points"]
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ class _Reader:
         self.above: list[str] = []
         self.text: list[str] = []
         self.texts = self.shapes = self.held = 0
+        self.attribute = ""  # the name of the one of a point that is being read
         self.task = ""  # in a project: the number of the task whose meta is being read
         self.labels: list[str] = []
         self.annotators: dict[str, str] = {}
@@ -181,6 +185,8 @@ class _Reader:
                 self.image(attributes)
         elif above == ["annotations", "image"] and tag in _SHAPES:
             self.shape(tag, attributes)
+        elif above == _POINT and tag == "attribute":
+            self.attribute = attributes.get("name", "")[:80]
         above.append(tag)
         self.text = []
         self.texts = 0
@@ -217,15 +223,17 @@ class _Reader:
             )
 
     def characters(self, text: str) -> None:
-        if self.above[:2] == [*_META] and self.texts < 4096:  # longer texts are not names
+        if self.above[:2] in ([*_META], _POINT[:2]) and self.texts < 4096:  # longer texts are not names
             self.text.append(text)
             self.texts += len(text)
 
     def end(self, tag: str) -> None:
-        del tag
         path = tuple(self.above[2:]) if self.above[:2] == [*_META] else ()
         self.above.pop()
         text = "".join(self.text)[:4096]
+        if tag == "attribute" and self.above == _POINT and text.strip():
+            self.hold(self.attribute, text)
+            self.images[-1].shapes[-1].said[f"attribute {self.attribute}"] = text.strip()
         if path[-3:] == ("labels", "label", "name"):
             if len(self.labels) >= 65_536:
                 raise LabellingError(f"{self.path}: names more than 65,536 labels")
@@ -260,24 +268,40 @@ def write(
         if image.ids is not None:
             ids = known_ids(image.ids, classes, image.size, where)
             lines = _polygons(ids, classes, names) if outlines else _masks(ids, classes, names)
-        head = (
-            f'  <image id="{number}" name={_quoted(name, where)} width="{image.size[0]}"'
-            f' height="{image.size[1]}">\n'
-        )
-        told.append((head + "".join(lines) + "  </image>\n").encode())
-    yield folder / NAME, b"".join([_head(len(told), classes), *told, b"</annotations>\n"])
-    yield folder / "labels.json", labels_json(classes)
+        told.append(image_element(number, name, image.size, lines, where))
+    colours = distinct_colours(classes)
+    yield folder / NAME, b"".join([head_of_task(len(told), colours), *told, b"</annotations>\n"])
+    yield folder / LABELS, labels_json(colours)
 
 
-def labels_json(classes: Classes) -> bytes:
-    """Return the labels of a task for CVAT's raw label editor: name, colour and type; colours are those of
-    `distinct_colours`.
+def labels_json(
+    colours: Mapping[str, Colour], kind: str = "any", attributes: Mapping[str, str] | None = None
+) -> bytes:
+    """Return the labels of a task, {name: colour}, for CVAT's raw label editor, all of one ``kind`` of shape.
+    Some have a text to fill in, {label: the name of its attribute}.
     """
+    texts = {
+        label: {"name": name, "mutable": False, "input_type": "text", "default_value": "", "values": [""]}
+        for label, name in (attributes or {}).items()
+    }
     labels = [
-        {"name": name, "color": _hexadecimal(colour), "type": "any", "attributes": []}
-        for name, colour in distinct_colours(classes).items()
+        {
+            "name": name,
+            "color": _hexadecimal(colour),
+            "type": kind,
+            "attributes": [texts[name]] if name in texts else [],
+        }
+        for name, colour in colours.items()
     ]
     return (json.dumps(labels, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def image_element(number: int, name: str, size: tuple[int, int], lines: Iterable[str], where: str) -> bytes:
+    """Return the element of an image of (width, height) with the lines of its shapes; LabellingError, which
+    begins with ``where``, for a name that XML cannot hold.
+    """
+    head = f'  <image id="{number}" name={_quoted(name, where)} width="{size[0]}" height="{size[1]}">\n'
+    return (head + "".join(lines) + "  </image>\n").encode()
 
 
 def recognise(path: Path) -> bool:
@@ -462,8 +486,10 @@ def _size(image: SaidImage, where: str) -> tuple[int, int]:
     return image.size
 
 
-def _head(count: int, classes: Classes) -> bytes:
-    """Return the file up to the first image."""
+def head_of_task(count: int, colours: Mapping[str, Colour], kind: str = "any") -> bytes:
+    """Return the file up to the first of ``count`` images, with its labels {name: colour}, all of one
+    ``kind`` of shape.
+    """
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
         "<annotations>",
@@ -472,14 +498,14 @@ def _head(count: int, classes: Classes) -> bytes:
         "    <task>",
     ]
     lines += [f"      <size>{count}</size>", "      <mode>annotation</mode>", "      <labels>"]
-    for name, colour in distinct_colours(classes).items():
+    for name, colour in colours.items():
         text = escape(_allowed(name, f"the class {_short(name)}"))
         lines += [
             "        <label>",
             f"          <name>{text}</name>",
             f"          <color>{_hexadecimal(colour)}</color>",
         ]
-        lines += ["          <type>any</type>", "          <attributes></attributes>", "        </label>"]
+        lines += [f"          <type>{kind}</type>", "          <attributes></attributes>", "        </label>"]
     lines += ["      </labels>", "    </task>", "  </meta>", ""]
     return "\n".join(lines).encode()
 

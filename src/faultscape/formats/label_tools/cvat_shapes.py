@@ -235,6 +235,23 @@ def _corners(said: Attributes, where: str) -> np.ndarray:
         raise LabellingError(
             f"{where}: a polygon needs three or more points x,y separated by semicolons; got {text[:40]!r}"
         )
+    return _places(text, where)
+
+
+def points_of(said: Attributes, where: str) -> list[tuple[float, float]]:
+    """Return the places (x, y) of a shape of points.
+
+    >>> points_of({"points": "3.50,4.00;1,2"}, "a shape")
+    [(3.5, 4.0), (1.0, 2.0)]
+    """
+    text = said.get("points", "")
+    if not _POINTS.fullmatch(text):
+        raise LabellingError(f"{where}: needs places x,y separated by semicolons; got {text[:40]!r}")
+    return [(x, y) for x, y in _places(text, where).tolist()]
+
+
+def _places(text: str, where: str) -> np.ndarray:
+    """Return the (N, 2) places of a text in which all are numbers."""
     xy = np.fromstring(text.replace(";", ","), np.float64, sep=",").reshape(-1, 2)
     if not (np.abs(xy) < _FAR).all():
         raise LabellingError(f"{where}: its points are outside any possible image; got {text[:40]!r}")

@@ -25,6 +25,7 @@ import numpy as np
 from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError
+from faultscape.formats.label_tools.label_studio_points import asks_points
 from faultscape.formats.label_tools.named_masks import (
     check_size,
     class_masks,
@@ -101,7 +102,7 @@ def recognise(path: Path) -> bool:
     """Whether a file is JSON of Label Studio with masks or shapes, judged by its first million bytes; never
     raises.
     """
-    head = head_of(path)
+    head = b"" if asks_points(path) else head_of(path)
     drawn = any(f'"{name}"'.encode() in head for name in (*AREAS, "keypointlabels"))
     return bool(head) and (drawn or not any(f'"{name}"'.encode() in head for name in ("choices", "pairwise")))
 

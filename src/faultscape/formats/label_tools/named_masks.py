@@ -14,7 +14,7 @@ for undrawn pixels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,8 +112,8 @@ def known_ids(ids: np.ndarray, classes: Classes, size: tuple[int, int], where: s
     return ids
 
 
-def distinct_colours(classes: Classes) -> dict[str, Colour]:
-    """Return a different colour for each name of `name_of_ids`, none of them black.
+def distinct_colours(classes: Classes, more: Iterable[str] = ()) -> dict[str, Colour]:
+    """Return a different colour for each name of `name_of_ids`, and for ``more`` names, none of them black.
 
     A class keeps the colour of the class list unless it is black or an earlier class has it; the others take,
     in the order of the class list, the next unused colour of PASCAL VOC. Void is cream, or the next such
@@ -134,7 +134,7 @@ def distinct_colours(classes: Classes) -> dict[str, Colour]:
     free = (colour for colour in voc_colours() if colour not in taken)
     return {
         name: colours[name] if name in colours else next(free)
-        for name in dict.fromkeys(name_of_ids(classes).values())
+        for name in dict.fromkeys((*name_of_ids(classes).values(), *more))
     }
 
 

@@ -70,9 +70,10 @@ class Format:
     returns its content as `Lines`, with labels from the column if one is named. `recognise` takes a path and
     returns how many lines are filled in; LabellingError for any other file.
 
-    ``points`` are a table of pixels of images. `write` takes points (image, row, column, crop), and returns
-    the text of a file. `read` takes a path and returns its content as `PointLines`. `recognise` takes a path
-    and returns how many lines are filled in; LabellingError for any other file.
+    ``points`` are files of pixels of images. `write` takes points (`AskedPoint`) and the classes, and returns
+    {file of the folder: bytes}; files that people fill in have one of the endings. `read` takes the path of a
+    file and returns its content as `PointLines`. `recognise` takes a path and returns how many points are
+    answered in it, None for any other file. Without a ``photo`` people see cuts of the images.
 
     ``check`` takes the path of a file, or of a folder of masks, and returns what the tool would reject, in
     sentences. ``says`` tells what to do with the exported files, {folder} being the folder ``labels``, {out}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.choices import Over
-from faultscape.ranking.points.scores import Totals, counted_classes, score
+from faultscape.ranking.points.scores import Score, Totals, counted_classes, score
 from faultscape.ranking.points.totals import PointTotals
 
 CAUTION = 40.0  # a class whose total has a relative error e moves 1 / (1 + 40 e^2) of the way
@@ -33,7 +33,8 @@ LEVEL = 0.03  # and of the level of all
 class PointScores:
     """Scores (J,), as estimated and as believed and corrected, of one metric; ``terms`` (J, N), ``slopes``
     (J, C + 1, C + 1) what one more pixel is worth, the weights of the correction, for the level and for
-    differences, and the covariance (J, J) of the corrected scores that the belief expects.
+    differences, and the covariance (J, J) of the corrected scores that the belief expects; ``at`` is the
+    score where the slopes were taken.
     """
 
     metric: str
@@ -44,6 +45,7 @@ class PointScores:
     slopes: np.ndarray
     weights: tuple[float, float]
     expected_covariance: np.ndarray
+    at: Score | None = None
 
     @property
     def draws(self) -> int:
@@ -74,10 +76,9 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     plain = score(believed, metric, counted)
     if not totals.draws:
         nothing = np.zeros((totals.pool.models, 0))
+        same = plain.value
         unknown = _covariance(nothing)
-        return PointScores(
-            metric, plain.value, plain.value, plain.value, nothing, plain.slopes(), (0.0, 0.0), unknown
-        )
+        return PointScores(metric, same, same, same, nothing, plain.slopes(), (0.0, 0.0), unknown, plain)
     between = _as_far_as_known(totals, expected, corrected)
     there = score(between, metric, counted)
     slopes = there.slopes()
@@ -85,7 +86,7 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     moved = there.value + there.change(between, corrected)
     expected_covariance = totals.expected_covariance(slopes)
     found, weights = shrunk(plain.value, moved, _covariance(terms), expected_covariance)
-    return PointScores(metric, found, plain.value, moved, terms, slopes, weights, expected_covariance)
+    return PointScores(metric, found, plain.value, moved, terms, slopes, weights, expected_covariance, there)
 
 
 def shrunk(
@@ -129,17 +130,31 @@ def _weight(square: float, variance: float, directions: int, prior: float) -> fl
     return float(error / (error + variance / directions))
 
 
+def class_weights(totals: PointTotals) -> np.ndarray:
+    """Return (C + 1,) how far each true class, the last being void, moves from its expected towards its
+    corrected total: all the way where that is known exactly.
+    """
+    if not totals.draws:
+        return np.zeros(totals.pool.classes + 1)
+    each = totals.by_draw(totals.left.T)  # (C + 1, N)
+    spread = each.var(1) / totals.draws
+    expected = totals.expected[0].sum(0)  # the same of every model, with what masks know
+    corrected = totals.corrected[0].sum(0)
+    largest = np.maximum(np.maximum(corrected, expected)[:-1], 1.0)
+    known = 1 / (1 + CAUTION * spread[:-1] / largest**2)
+    true = np.maximum(expected[:-1] + known * (corrected - expected)[:-1], 0.0)
+    void = max(expected.sum() - true.sum(), 1.0)
+    return np.append(known, 1 / (1 + CAUTION * spread[-1] / void**2))
+
+
 def _as_far_as_known(totals: PointTotals, expected: Totals, corrected: Totals) -> Totals:
     """Return totals between the expected and the corrected ones: each true class as far as its own total is
     known.
     """
-    each = totals.by_draw(totals.left.T)  # (C + 1, N)
-    spread = each.var(1) / totals.draws
-    largest = np.maximum(np.maximum(corrected.true[0], expected.true[0]), 1.0)
-    known = 1 / (1 + CAUTION * spread[:-1] / largest**2)
+    weights = class_weights(totals)
+    known = weights[:-1]
+    known_void = weights[-1]
     true = np.maximum(expected.true + known * (corrected.true - expected.true), 0.0)
-    everything = max(totals.pool.size, 1.0)
-    known_void = 1 / (1 + CAUTION * spread[-1] / max(everything - true[0].sum(), 1.0) ** 2)
     predicted = np.maximum(expected.predicted + known_void * (corrected.predicted - expected.predicted), 0.0)
     hits = expected.hits + known * (corrected.hits - expected.hits)
     hits = np.clip(hits, 0.0, np.minimum(predicted, true))

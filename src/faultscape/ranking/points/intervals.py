@@ -151,23 +151,6 @@ def ranks_from_points(found: PointScores, spread: Spread, level: float = LEVEL) 
     return rank_sets(better_p_values(found, spread), level)
 
 
-def open_range(totals: PointTotals, found: PointScores) -> np.ndarray:
-    """Return (J, 2) by how much each score could change at most, down and up, if the points that nobody
-    could answer had been answered: in first order, with any class.
-    """
-    number = totals.draws + len(totals.missing_weight)
-    out = np.zeros((totals.pool.models, 2))
-    if not len(totals.missing_weight):
-        return out
-    p = totals.belief.probabilities(totals.missing)
-    for own, table, bounds in zip(totals.missing, found.slopes, out, strict=True):
-        possible = table[own][:, : p.shape[1]]
-        off = possible - (p * possible).sum(1, keepdims=True)
-        bounds[0] = (off.min(1) * totals.missing_weight).sum() / number
-        bounds[1] = (off.max(1) * totals.missing_weight).sum() / number
-    return out
-
-
 def _widened(spread: Spread, found: PointScores) -> Spread:
     """Return the spread, at least that which the belief expects, with what shrinking moved each score and
     difference by.

@@ -44,12 +44,16 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Values (J,) and derivatives (J, C) by hits, true pixels and predicted pixels."""
+    """Values (J,) and derivatives (J, C) by hits, true pixels and predicted pixels. Of a mean over classes,
+    ``parts`` (J, C) are what each adds, and ``shares`` (J, C) the most that it can add.
+    """
 
     value: np.ndarray
     by_hits: np.ndarray
     by_true: np.ndarray
     by_predicted: np.ndarray
+    parts: np.ndarray | None = None
+    shares: np.ndarray | None = None
 
     def slopes(self) -> np.ndarray:
         """Return (J, C + 1, C + 1) the change of the value with one more pixel of each prediction and true
@@ -62,6 +66,16 @@ class Score:
         same = np.arange(classes)
         out[:, same, same] += self.by_hits
         return out
+
+    def bounded_change(self, added: np.ndarray) -> np.ndarray:
+        """Return (J,) by how much the value grows with these confusion counts (J, C + 1, C + 1) more: in
+        first order, but no class by more than its values from 0 to 1 allow.
+        """
+        more = Totals.of(added)
+        each = self.by_hits * more.hits + self.by_true * more.true + self.by_predicted * more.predicted
+        if self.parts is not None and self.shares is not None:
+            each = np.clip(each, -self.parts, self.shares - self.parts)
+        return np.clip(each.sum(1), -self.value, 1 - self.value)
 
     def change(self, first: Totals, second: Totals) -> np.ndarray:
         """Return (J,) by how much the value grows from the first totals to the second, if it went on as
@@ -145,9 +159,11 @@ def _mean(classes: Score, counted: np.ndarray) -> Score:
     """
     number = counted.sum(1)
     share = np.divide(counted, number[:, None], out=np.zeros(counted.shape), where=number[:, None] > 0)
-    value = np.where(number > 0, (share * np.nan_to_num(classes.value)).sum(1), np.nan)
-    parts = (classes.by_hits, classes.by_true, classes.by_predicted)
-    return Score(value, *(share * np.nan_to_num(part) for part in parts))
+    parts = share * np.nan_to_num(classes.value)
+    value = np.where(number > 0, parts.sum(1), np.nan)
+    slopes = (classes.by_hits, classes.by_true, classes.by_predicted)
+    each = (share * np.nan_to_num(slope) for slope in slopes)
+    return Score(value, *each, parts=parts, shares=share)
 
 
 def _fwiou(totals: Totals) -> Score:

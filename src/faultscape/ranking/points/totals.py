@@ -7,7 +7,7 @@ that the belief p expects, q being its probability; the mean over draws is unbia
 since it was learnt from other points: the draws are split into folds, and each is corrected against the
 belief of all others. A draw with several points (a look) adds their mean. Points without an answer are left
 out, as if they had not been drawn; their share is reported, and what they leave open
-(``intervals.open_range``). Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement);
+(``open_ranges``). Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement);
 difference estimators: Cassel, Sarndal and Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and
 Candes 2024.
 """

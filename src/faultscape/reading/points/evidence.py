@@ -77,6 +77,7 @@ def read_point_evidence(
     slots = made.slots
     points = slots.points
     define = slots.definition
+    _refuse_changed_images(study, name)
     left = tuple(model for model in slots.models if model in study.models)
     everything = drawable(study, left, define)
     missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
@@ -114,10 +115,15 @@ def read_point_evidence(
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:
     """Return the confusion counts of the images that count, as the points so far show them."""
+    return totals_from(found.pool, answers_of_draws(found), classes)
+
+
+def answers_of_draws(found: PointEvidence) -> PointAnswers:
+    """Return what is known of the draws, as answers about the pool."""
     place = np.where(found.inside, np.arange(len(found.inside)), GONE)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return totals_from(found.pool, PointAnswers(place[kept], found.chance[kept], found.shares[kept]), classes)
+    return PointAnswers(place[kept], found.chance[kept], found.shares[kept])
 
 
 def totals_from(pool: Pool, answers: PointAnswers, classes: Classes) -> PointTotals:
@@ -152,6 +158,16 @@ def _counted(done: np.ndarray) -> int:
     waiting = np.cumsum(~done)
     fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
     return max(fair, default=0)
+
+
+def _refuse_changed_images(study: Study, name: str) -> None:
+    """Raise RankingError if drawn images left the corpus or have another size: their points are unknown."""
+    if gone := study.selection(name).gone:
+        image, how = min(gone.items())
+        raise RankingError(
+            f"points of {name!r} were drawn in image {image!r}, which {how}: redraw them with `faultscape"
+            f" select {study.place} --selector points --as {name} --replace` (answers count for both)"
+        )
 
 
 def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str) -> None:

@@ -25,9 +25,10 @@ from faultscape.reading.points.tuples import Block, Scope, each_block, each_stac
 from faultscape.reading.pool import read_drawing_pool
 from faultscape.reading.study import Study
 from faultscape.selection.draws import representatives
+from faultscape.selection.points.point_draws import along, nth_of
 from faultscape.selection.points.probabilities import Allocation, mixed
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.corpus import part_name
 
 _AT = "faultscape.reading.points.pool"
 Arrays = Mapping[str, np.ndarray]
@@ -341,29 +342,15 @@ def find(job: PixelJob, tick: Tick) -> str:
         labels, pixels = tuples_of(maps, near, n)
         one = mixed(by.weights(labels), arrays["totals"])
         mine = places[image]
-        for k, row, inside in zip(mine, *along(one * pixels, [job.shares[k][1] for k in mine]), strict=True):
+        rows, inside = along(one * pixels, [job.shares[k][1] for k in mine])
+        for k, row, nth in zip(mine, rows, nth_of(inside, pixels[rows]), strict=True):
             there = np.ones(maps[0].shape, bool) if near is None else ~near
             for label_map, label in zip(maps, labels[:, row], strict=True):
                 there &= label_map == label
-            pixel[k] = np.flatnonzero(there)[min(int(inside * pixels[row]), pixels[row] - 1)]
+            pixel[k] = np.flatnonzero(there)[nth]
             probability[k] = one[row]
         tick(1)
     return job.leave("pixels", {"pixel": pixel, "probability": probability})
-
-
-def along(weights: np.ndarray, shares: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return at which of some ``weights`` (R,), laid end to end, each of the ``shares`` (M,) of their sum
-    lies, and how far (M,) inside, from 0 to 1.
-
-    >>> [found.tolist() for found in along(np.array([1.0, 0.0, 3.0]), np.array([0.0, 0.25, 0.625]))]
-    [[0, 2, 2], [0.0, 0.0, 0.5]]
-    """
-    held = np.flatnonzero(weights > 0)  # nothing without a weight is found, however sums are rounded
-    ends = np.cumsum(weights[held])
-    at = np.asarray(shares) * ends[-1]
-    place = np.minimum(np.searchsorted(ends, at, "right"), len(held) - 1)
-    own = weights[held][place]
-    return held[place], np.clip((at - (ends[place] - own)) / own, 0, 1)
 
 
 def _jobs(
@@ -433,12 +420,3 @@ def _unlabelled(block: Block, side: int) -> np.ndarray:
 def _sums(block: Block, values: np.ndarray, images: int) -> np.ndarray:
     """Return (K, I) the sums over the pixels of each image of values (K, R) of its tuples."""
     return np.array([np.bincount(block.images, row * block.pixels, images) for row in values])
-
-
-def place_in_image(image: Image, working: tuple[int, int] | None, pixel: int) -> tuple[int, int]:
-    """Return the row and the column in an image of a ``pixel`` of its maps at working size, as nearest
-    neighbour takes it (`maps.resize.nearest`).
-    """
-    width, height = working or (image.width, image.height)
-    row, column = divmod(pixel, width)
-    return (2 * row + 1) * image.height // (2 * height), (2 * column + 1) * image.width // (2 * width)

@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.nouns import Point
 from faultscape.reading.maps import ShardMaps
-from faultscape.reading.points.pool import place_in_image
+from faultscape.reading.points.places import place_in_image
 from faultscape.reading.points.truths import Pixel, with_maps
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps

@@ -4,7 +4,8 @@ Conventions: P points, C classes; place C is void. A map of a truth answers ever
 people saw there. Of several people's answers to a point the most frequent counts, or, where people are
 weighted, the one with the larger sum of weights; a border between two classes is half a vote for each, and
 classes with as many votes share the pixel: of two people who differ, each has half. Who cannot tell has no
-vote.
+vote. An answer with a class that left the list does not count, and its point is open again: which points
+these are depends on what they show.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.nouns import Point
+from faultscape.nouns import CANNOT_TELL, Point
 from faultscape.reading.choices import EVERYBODY, Voices
-from faultscape.study.answers.points import CANNOT_TELL, PointAnswer, classes_seen
+from faultscape.study.answers.points import PointAnswer, classes_seen
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
@@ -113,6 +114,7 @@ def point_truth(
     weights = voices.weights_of_points([one for mine in said.values() for one in mine], names)
     for k, point in enumerate(points):
         answers = said.get((point.image, point.row, point.column), [])
+        answers = [one for one in answers if classes_seen(one.answer, place) is not None]
         if weights is not None:  # who is hardly ever right is left out
             answers = [one for one in answers if weights.get(one.annotator, 1.0) > 0]
         asked[k] = bool(answers)
@@ -143,10 +145,10 @@ def _shares(answers: Sequence[str], place: dict[str, int], weights: Sequence[flo
     """
     votes = np.zeros(len(place) + 1)
     for answer, weight in zip(answers, weights, strict=True):
-        seen = classes_seen(answer, place)
-        if not seen and (seen is None or answer == CANNOT_TELL):
-            continue  # a class that left the list says nothing any more
-        for name in seen or ():
+        seen = classes_seen(answer, place) or ()
+        if not seen and answer == CANNOT_TELL:
+            continue
+        for name in seen:
             votes[place[name]] += weight / len(seen)
         votes[-1] += 0.0 if seen else weight
     best = np.isclose(votes, votes.max())

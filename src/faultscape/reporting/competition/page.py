@@ -25,19 +25,24 @@ from faultscape.reporting.competition.constraints import Drawn, PairPictures, si
 from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.gallery import Card, First, first_images
 from faultscape.reporting.competition.model_sections import ModelSections
+from faultscape.reporting.competition.point_gallery import PointCard, lead_table
+from faultscape.reporting.measure.document import SetDocument
+from faultscape.reporting.measure.point_views import asked_points, class_table
+from faultscape.reporting.measure.views import confusions
 from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.template import template
 from faultscape.reporting.verdict import Verdict
 from faultscape.reporting.verdict_lines import verdict
-from faultscape.reporting.view import Axis, ChartPoint, HeatCell, Line, axis, number
+from faultscape.reporting.view import Axis, ChartPoint, HeatCell, Line, Mark, axis, number
 from faultscape.standings import Stability, Standings, budget_like, labelled_words
 from faultscape.study.tables.selections import MAIN
 from faultscape.study.tables.timings import FrameTimes
 
+POINTS = "points"  # the ranking of points
 CALLED = {metric.name: metric.called for metric in METRICS if metric.of_pair}
 CONSTRAINTS = {"none": "no constraint", "class": "class", "class+scale": "class and scale"}
 _PAIRS_SHOWN = 15  # rows of the table of cases; a click opens the rest
-_FEW = {"duels": 1, "draws": 1, "said": 4}  # visible images of a group; a click opens the rest
+_FEW = {"duels": 1, "draws": 1, "said": 4, "points": 4}  # visible images of a group; a click opens the rest
 _ENDS = {
     "II": "Images that tell two models apart",
     "III": "Images on which both models are poor",
@@ -117,7 +122,20 @@ class DrawFacts(Facts):
     images_left_out: int = 0
 
 
-def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PointFacts(Facts):
+    """The page of points drawn for all models at once: how many were ``drawn`` and are ``answered``, the
+    ``cards`` of those that most models get wrong, and the ``document`` of what `measure` says from them, None
+    where too few are answered.
+    """
+
+    drawn: int
+    answered: int
+    cards: list[PointCard] = field(default_factory=list)
+    document: SetDocument | None = None
+
+
+def page(facts: DuelFacts | PairFacts | DrawFacts | PointFacts) -> str:
     """Return the page as HTML."""
     if facts.sections is not None and facts.standings is not None:
         ranking = standing_tables.recommended(facts.standings)
@@ -127,12 +145,14 @@ def page(facts: DuelFacts | PairFacts | DrawFacts) -> str:
     return template(file).render(f=facts, **_context(facts), **more)
 
 
-def _kind_of(facts: DuelFacts | PairFacts | DrawFacts) -> tuple[str, dict[str, Any]]:
+def _kind_of(facts: DuelFacts | PairFacts | DrawFacts | PointFacts) -> tuple[str, dict[str, Any]]:
     """Return the template of a page and the values that only this kind of page shows."""
     if isinstance(facts, DuelFacts):
         return "competition/report.html.jinja", _of_duels(facts)
     if isinstance(facts, PairFacts):
         return "competition/pairs.html.jinja", _of_pairs(facts)
+    if isinstance(facts, PointFacts):
+        return "competition/points.html.jinja", _of_points(facts)
     return "competition/draws.html.jinja", _of_draws(facts)
 
 
@@ -342,6 +362,29 @@ def _of_draws(facts: DrawFacts) -> dict[str, Any]:
     more = {"by_chance": bool(chance), "drawn_from": pool, "few": _FEW["draws"], "pairs": False}
     more["reference_words"] = "a model that predicts this class"
     return own | more | {"metric": CALLED.get(metric, metric)}
+
+
+def _of_points(facts: PointFacts) -> dict[str, Any]:
+    one = facts.document
+    standings = facts.standings
+    later = standings.to_come.get(POINTS) if standings else None
+    return {
+        "asked": asked_points(one) if one else None,
+        "class_table": class_table(one) if one else None,
+        "confusions": confusions(one) if one else [],
+        "lead": lead_table(standings.rankings[POINTS]) if standings else None,
+        "later": standing_tables.rank_table(POINTS, later, facts.slots.models) if later else None,
+        "models": len(one["models"]) if one else len(facts.slots.models),
+        "own": _own_miou(one) if one else None,
+        "few": _FEW["points"],
+        "serve": shlex.join(["faultscape", "label", "serve", facts.study, "--selection", facts.selection]),
+    }
+
+
+def _own_miou(one: SetDocument) -> Mark | None:
+    """Return the mIoU of the only model; None if there are several."""
+    entries = [of["miou"] for of in one["models"].values()]
+    return Mark(entries[0]["value"], entries[0]["low"], entries[0]["high"]) if len(entries) == 1 else None
 
 
 def _class_rows(cards: list[ClassCard]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ class MetricEntry(TypedDict, total=False):
     says: str
     group: str
     per_class: dict[str, float | None]
+    per_class_low: dict[str, float | None]  # from points: null where too few decide the class
+    per_class_high: dict[str, float | None]
 
 
 class PairedRow(TypedDict, total=False):
@@ -80,15 +82,46 @@ GapRow = TypedDict(
 
 
 class DrawnUnits(TypedDict):
-    """What intervals resample, images or groups, how many there are, and whether all are of few groups."""
+    """What intervals resample, images, groups or points, how many there are, and whether all are of few
+    groups.
+    """
 
-    drawn: Literal["images", "groups"]
+    drawn: Literal["images", "groups", "points"]
     count: int
     same_groups: NotRequired[bool]
 
 
+class PointsPart(TypedDict):
+    """What a selection of points asked, and what was answered. ``by_class`` counts the answered points that
+    show a class, in halves on a border, ``by_image`` those of an image, ``deciding`` {NAME: {class: points
+    that decide its IoU}}. The last two, {NAME: [low, high]}, are by how much mIoU could change at most if the
+    points that nobody can tell had been answered, and if those on a border were wholly of one class.
+    """
+
+    selection: str
+    goal: str
+    border: int
+    drawn: int  # points of the selection, without those of discarded images
+    answered: int  # by people
+    masked: int  # points in images with a mask
+    waiting: int
+    void: int
+    cannot_tell: int
+    on_border: int
+    images: int  # that could be drawn
+    pixels: int  # of these images
+    masked_pixels: int  # of those of them that have a mask
+    by_class: dict[str, float]
+    by_image: dict[str, int]
+    deciding: dict[str, dict[str, int]]
+    cannot_tell_leaves_open: dict[str, list[float]]
+    borders_leave_open: dict[str, list[float]]
+
+
 class SetDocument(TypedDict, total=False):
-    """The results of one data set; ``anomalous`` {NAME: share of anomalous pixels} with anomaly scores."""
+    """The results of one data set; ``anomalous`` {NAME: share of anomalous pixels} with anomaly scores,
+    ``points`` what was asked and answered where the numbers are estimated from points.
+    """
 
     models: Required[dict[str, dict[str, MetricEntry]]]
     images: dict[str, int]
@@ -100,6 +133,7 @@ class SetDocument(TypedDict, total=False):
     anomalous: dict[str, float]
     failures: int
     units: DrawnUnits
+    points: PointsPart
     chosen: int
     notes: list[str]
 

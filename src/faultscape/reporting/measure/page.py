@@ -19,6 +19,7 @@ from faultscape.reporting.measure import views
 from faultscape.reporting.measure.document import Document, SetDocument
 from faultscape.reporting.measure.gap_sentences import sentence
 from faultscape.reporting.measure.leaders import errors, standings
+from faultscape.reporting.measure.point_views import asked_points, class_table
 from faultscape.reporting.measure.tables import TITLES, saturated, sets_of, tables, value_name, values_table
 from faultscape.reporting.template import template
 from faultscape.reporting.view import listed, number
@@ -76,10 +77,13 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
     named = sets_of(document)
     defined = definitions(named)
     sets = [_set(name, one) for name, one in named.items()]
+    whole = cast("SetDocument", document)  # only a document of a single set is of points
     return {
         "f": facts,
         "headline": headline(document),
         "several": len(named) > 1,
+        "pointed": asked_points(whole),
+        "class_table": class_table(whole),
         "sets": sets,
         "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
         "tables": tables(named),
@@ -135,7 +139,8 @@ def headline(document: Mapping[str, Any]) -> str:
             )
             most = "highest" if entry["better"] == "high" else "lowest"
             value = f": {_with_interval(entry)}" if len(leaders) == 1 and not where else ""
-            return f"{listed(leaders, 'or')} has the {most} {title}{where}{value}"
+            pooled = "pooled " if "points" in one else ""
+            return f"{listed(leaders, 'or')} has the {most} {pooled}{title}{where}{value}"
     return f"{len(models)} models, measured"
 
 
@@ -196,7 +201,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         # a single dot says no more than the table
         "dots": dots if full or len(dots) > 1 else [],
         "front": views.front(one),
-        "by_class": views.by_class(one),
+        "by_class": [] if "points" in one else views.by_class(one),  # points have a table of classes
         "confusions": views.confusions(one),
         "differences": views.differences(one),
         "curves": (curves := views.curves(one)),

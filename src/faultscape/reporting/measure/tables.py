@@ -28,6 +28,13 @@ MAPS = tuple(
 SCORES = tuple(metric.name for metric in _ENTRIES if metric.main and metric.of_scores)
 PAIRS = ("ror", "rur")  # in the main table if ROM and RUM saturate, or without classes
 OF_SCORES = frozenset(metric.group for metric in _ENTRIES if metric.of_scores)  # groups of score metrics
+FROM_POINTS = {
+    "miou": "mIoU",
+    "fwiou": "FWIoU",
+    "mpa": "MPA",
+    "dice": "Dice",
+    "pixel_accuracy": "pixel accuracy",
+}  # {metric: its name}
 SATURATED = 0.9
 _KINDS_OF_ERROR = frozenset(["regions", "partitions"])  # groups that only the tables of errors show
 _LINE = tuple(
@@ -60,8 +67,10 @@ def tables(sets: Mapping[str, Mapping[str, Any]]) -> list[Table]:
 
 def headline_metrics(sets: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return (metric, its name) of accuracy, anomaly scores, calibration and what was asked for; none of maps
-    without classes.
+    without classes. Of points, it is all that they estimate.
     """
+    if any("points" in one for one in sets.values()):
+        return list(FROM_POINTS.items())
     there = {m for one in sets.values() for of in one.get("models", {}).values() for m in of}
     own = [(m, name_of(title)) for m, (title, _) in own_titles(sets).items()]
     return [(m, value_name(m)) for m in _LINE if m in there] + own

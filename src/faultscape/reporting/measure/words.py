@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting.measure.document import Document, MetricEntry, SetDocument
+from faultscape.reporting.measure.document import Document, MetricEntry, PointsPart, SetDocument
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import headline_metrics, name_of, own_titles
 
@@ -52,17 +52,19 @@ def summary(path: str, document: Document) -> str:
     lines += ["* best, or not significantly worse than the best"] if starred else []
     lines += _beside(document)
     lines += [f"lower is better: {', '.join(low)}"] if low else []
-    lines.append(f"{written_files(path)}; -v prints every error")
+    rest = "the IoU of every class" if "points" in document else "every error"
+    lines.append(f"{written_files(path, document)}; -v prints {rest}")
     return "\n".join(lines)
 
 
-def written_files(path: str) -> str:
+def written_files(path: str, document: Document) -> str:
     """Return what `measure` wrote: the page, and the files next to it.
 
-    >>> written_files("measured")
+    >>> written_files("measured", {"models": {}})
     'measured/report.html; beside it measure.json and per_image.parquet'
     """
-    return f"{Path(path) / 'report.html'}; beside it measure.json and per_image.parquet"
+    more = "" if "points" in document else " and per_image.parquet"
+    return f"{Path(path) / 'report.html'}; beside it measure.json{more}"
 
 
 def _beside(document: Document) -> list[str]:
@@ -123,6 +125,8 @@ def _short(value: float, digits: int) -> str:
 
 def told(path: str, document: Document) -> str:
     """Return the table of every data set that this call measured, its notes, and what was written."""
+    if "points" in document:
+        return "\n".join([*_class_table(document, document["points"]), summary(path, document)])
     lines = list[str]()
     sets = _sets(document)
     for name, one in sets.items():
@@ -133,8 +137,31 @@ def told(path: str, document: Document) -> str:
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
     said = "0 is best, * marks the best and all that are not significantly worse" if stars else "0 is best"
     lines += _beside(document)
-    lines.append(f"{written_files(path)} (errors: {said})")
+    lines.append(f"{written_files(path, document)} (errors: {said})")
     return "\n".join(lines)
+
+
+def _class_table(one: SetDocument, points: PointsPart) -> list[str]:
+    """Return the IoU of every class, a column for each model; without an interval where few points decide."""
+    models = [of["miou"] for of in one["models"].values()]
+    width = max(len(name) for name in ("class", *points["by_class"]))
+    names = [f"{name:<18}" for name in one["models"]]
+    lines = [f"{'class':<{width}}  points  {'  '.join(names)}".rstrip()]
+    for class_, number in points["by_class"].items():
+        cells = [
+            _interval(
+                {
+                    "value": of["per_class"][class_],
+                    "better": "high",
+                    "low": of["per_class_low"][class_],
+                    "high": of["per_class_high"][class_],
+                }
+            )
+            for of in models
+        ]
+        row = "  ".join(f"{cell:<18}" for cell in cells)
+        lines.append(f"{class_:<{width}}  {number:>6g}  {row}".rstrip())
+    return lines
 
 
 def _table(one: Mapping[str, Any]) -> list[str]:

@@ -1,9 +1,11 @@
 """Independent draws of points with known probabilities, one or several an image.
 
-Conventions: draw m uses the m-th row of the seed's stream, so that N draws followed by M more are the N + M
-draws, and later rounds may have other probabilities. Points of one image that are shown together are one
-look: an image is drawn with the sum of its pixels' probabilities, then each of its points in proportion to
-them, so that the probability of a point is that of its pixel either way.
+Conventions: what can be drawn is laid end to end, as long as it is probable, and a number from 0 to 1 finds
+its place on this line (`along`): the image, in it the tuple, and the pixel of this tuple. Draw m uses the
+m-th row of the seed's stream, so that N draws followed by M more are the N + M draws, and later rounds may
+have other probabilities. Points of one image that are shown together are one look: an image is drawn with the
+sum of its pixels' probabilities, then each of its points in proportion to them, so that the probability of a
+point is that of its pixel either way.
 Source: Hansen and Hurwitz 1943 (draws with replacement and unequal probabilities).
 """
 
@@ -74,33 +76,45 @@ def draw_points(
     if not (np.isfinite(probability) & (probability >= 0)).all() or (pixels < 0).any():
         raise SelectionError("probabilities and numbers of pixels must be finite and not below 0")
     weights = pixels * probability[tuples]
-    edges = np.concatenate([[0.0], np.cumsum(weights)])
-    if not edges[-1] > 0:
+    total = weights.sum()
+    if not total > 0:
         raise SelectionError("no pixel is left to draw: no row has a probability")
     starts = np.flatnonzero(np.concatenate([[True], images[1:] != images[:-1]]))
-    ends = np.append(starts[1:], len(images))
-    numbers = np.random.default_rng(seed).random((taken + number, per_image, 2))[taken:]
-    first = _row_at(edges, numbers[:, 0, 0] * edges[-1], weights)
-    own = np.searchsorted(starts, first, "right") - 1
-    low = edges[starts[own]]
-    width = edges[ends[own]] - low
-    at = low[:, None] + numbers[:, :, 0] * width[:, None]
-    row = _row_at(edges, at, weights)
-    row[:, 0] = first
-    nth = np.minimum((numbers[:, :, 1] * pixels[row]).astype(np.int64), pixels[row] - 1)
-    row = row.ravel()
+    mass = np.add.reduceat(weights, starts)
+    numbers = np.random.default_rng(seed).random((taken + number, per_image))[taken:]
+    own, inside = along(mass, numbers[:, 0])
+    shares = numbers.copy()
+    shares[:, 0] = inside  # what is left of the number that drew the image draws its first point
+    before = np.cumsum(mass) - mass
+    row, inside = along(weights, ((before[own, None] + shares * mass[own, None]) / total).ravel())
     return PointDraws(
         images[row],
         tuples[row],
-        nth.ravel(),
-        probability[tuples[row]] / edges[-1],
+        nth_of(inside, pixels[row]),
+        probability[tuples[row]] / total,
         np.repeat(np.arange(taken, taken + number), per_image),
     )
 
 
-def _row_at(edges: np.ndarray, at: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the rows whose parts of the line these numbers lie in; never one without weight."""
-    row = np.clip(np.searchsorted(edges, at, "right") - 1, 0, len(weights) - 1)
-    held = np.flatnonzero(weights > 0)
-    # rounding may end in an empty row: take the last one before that has a weight
-    return held[np.maximum(np.searchsorted(held, row, "right") - 1, 0)]
+def along(weights: np.ndarray, shares: Sequence[float] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return at which of some ``weights`` (R,), laid end to end, each of the ``shares`` (M,) of their sum
+    lies, and how far (M,) inside, from 0 to 1; never at one without weight.
+
+    >>> [found.tolist() for found in along(np.array([1.0, 0.0, 3.0]), [0.0, 0.25, 0.625])]
+    [[0, 2, 2], [0.0, 0.0, 0.5]]
+    """
+    held = np.flatnonzero(weights > 0)  # however sums are rounded
+    ends = np.cumsum(weights[held])
+    at = np.asarray(shares) * ends[-1]
+    place = np.minimum(np.searchsorted(ends, at, "right"), len(held) - 1)
+    own = weights[held][place]
+    return held[place], np.clip((at - (ends[place] - own)) / own, 0, 1)
+
+
+def nth_of(inside: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+    """Return (M,) which of some ``pixels`` (M,) of equal length lies so far ``inside`` (M,) of them, from 0.
+
+    >>> nth_of(np.array([0.0, 0.5, 1.0]), np.array([3, 4, 5])).tolist()
+    [0, 2, 4]
+    """
+    return np.minimum((inside * pixels).astype(np.int64), pixels - 1)

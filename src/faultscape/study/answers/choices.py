@@ -9,14 +9,13 @@ readers get the current names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import chains, new_rows
-from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED, TRAINING
+from faultscape.study.answers.new_rows import chains
+from faultscape.study.answers.question_table import QuestionTable
+from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED
 
 WORDS = ("first", "second", "both good", "both bad", "not sure", "skip")
 _COLUMNS = (
@@ -97,28 +96,26 @@ def question_of(choice: Choice) -> Question:
     return Question(choice.image, (first, second), choice.annotator, choice.repeat)
 
 
-class Choices:
+def _said(choice: Choice) -> str | None:
+    """Return a choice independent of the order of its two models, with the digests of its maps; None if it
+    was withdrawn.
+    """
+    if not choice.chosen:
+        return None
+    one = choice if choice.first <= choice.second else choice.turned
+    return f"{one.chosen}\n{one.first_shown}\n{one.second_shown}"
+
+
+class Choices(QuestionTable[Choice]):
     """The two-alternative choices of one study."""
 
-    def __init__(self, root: Path, database: Database | None = None) -> None:
-        self._held = database or Database(root)
-
-    def add(self, choice: Choice, source: str) -> bool:
-        """Add one choice; returns False if one with its key exists."""
-        return self._held.add_once(CHOICES, _row(choice, source))
-
-    def add_all(self, choices: Iterable[Choice], source: str) -> int:
-        """Add the choices of a file, without those already stored (`new_rows`). Returns how many are new."""
-        new = new_rows(self.rows(), choices, lambda one: (one.truth, question_of(one)), _said)
-        self._held.add(CHOICES, [_row(one, source) for one in new])
-        return len(new)
+    table = CHOICES
+    says = "chosen"
+    question = staticmethod(question_of)
+    meaning = staticmethod(_said)
 
     def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Choice]:
-        """Return all rows in order of arrival, including withdrawals and what they withdraw, with current
-        names of models; optionally only those of an ``image``, or with a number beyond ``after``.
-        """
-        where = {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
-        rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **where)
+        rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **self._where(truth, image))
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model")) if rows else None
         out = []
         for (
@@ -149,19 +146,7 @@ class Choices:
         """Return the choices of a truth that count: the latest per person and question, in the order in which
         the questions were first answered.
         """
-        last = {question_of(one): one for one in self.rows(truth)}
-        return [one for one in last.values() if one.chosen]
-
-    def truths(self) -> list[str]:
-        """Return the names of the truths with choices, sorted."""
-        last = {(one.truth, question_of(one)): one for one in self.rows()}
-        return sorted({of for (of, _), one in last.items() if one.chosen and of != TRAINING})
-
-    def take_back(self, choices: Iterable[Choice], source: str) -> None:
-        """Withdraw choices; their rows stay in the database."""
-        self._held.add(
-            CHOICES, [_row(replace(one, chosen="", key=None, time=0.0), source) for one in choices]
-        )
+        return self.latest(truth)
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Rename models, {old name: new name}, in all choices so far."""
@@ -173,33 +158,3 @@ class Choices:
                     for was, now in renamed.items()
                 ],
             )
-
-
-def _said(choice: Choice) -> str | None:
-    """Return a choice independent of the order of its two models, with the digests of its maps; None if it
-    was withdrawn.
-    """
-    if not choice.chosen:
-        return None
-    one = choice if choice.first <= choice.second else choice.turned
-    return f"{one.chosen}\n{one.first_shown}\n{one.second_shown}"
-
-
-def _row(choice: Choice, source: str) -> dict[str, object]:
-    return {
-        "key": choice.key,
-        "truth": choice.truth,
-        "image": choice.image,
-        "first": choice.first,
-        "second": choice.second,
-        "first_shown": choice.first_shown,
-        "second_shown": choice.second_shown,
-        "left": choice.left,
-        "chosen": choice.chosen,
-        "annotator": choice.annotator,
-        "repeat": choice.repeat,
-        "seconds": choice.seconds,
-        "shown": choice.shown,
-        "source": source,
-        **({"time": choice.time} if choice.time else {}),
-    }

@@ -9,20 +9,18 @@ store the class names of their time; readers get the current names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from faultscape.nouns import BORDER, CANNOT_TELL, VOID
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
+from faultscape.study.answers.question_table import QuestionTable
 from faultscape.study.answers.renamed_classes import RenamedClasses
-from faultscape.study.answers.schema import LABELS, POINTS, TRAINING
+from faultscape.study.answers.schema import LABELS, POINTS
 from faultscape.study.settings import ClassSettings, read_settings
 
-VOID = "void"
-CANNOT_TELL = "cannot tell"
-BORDER = "|"  # between the two classes of a border
 _COLUMNS = (
     "number",
     "image",
@@ -94,10 +92,15 @@ def classes_seen(answer: str, names: Collection[str]) -> tuple[str, ...] | None:
     return None
 
 
-class PointAnswers:
+class PointAnswers(QuestionTable[PointAnswer]):
     """The answers to points of one study. ``classes`` returns its classes, by default as study.toml names
     them whenever answers are read.
     """
+
+    table = POINTS
+    says = "answer"
+    question = staticmethod(point_question)
+    meaning = staticmethod(lambda row: row.answer or None)
 
     def __init__(
         self,
@@ -105,35 +108,18 @@ class PointAnswers:
         database: Database | None = None,
         classes: Callable[[], ClassSettings] | None = None,
     ) -> None:
+        super().__init__(root, database)
         self._root = root
-        self._held = database or Database(root)
         self._settings = classes or (lambda: read_settings(root).classes)
 
     @property
     def _classes(self) -> RenamedClasses:
         return RenamedClasses(self._root, self._held, "class of a point", self._settings)
 
-    def add(self, answer: PointAnswer, source: str) -> bool:
-        """Add one answer; returns False if one with its key exists."""
-        return self._held.add_once(POINTS, _row(answer, source))
-
-    def add_all(self, answers: Iterable[PointAnswer], source: str) -> int:
-        """Add the answers of a file, without those already stored (`new_rows`). Returns how many are new."""
-        new = new_rows(
-            self.rows(), answers, lambda one: (one.truth, point_question(one)), lambda one: one.answer or None
-        )
-        self._held.add(POINTS, [_row(one, source) for one in new])
-        return len(new)
-
     def rows(
         self, truth: str | None = None, *, after: int = 0, image: str | None = None
     ) -> list[PointAnswer]:
-        """Return all rows in order of arrival, including withdrawals and what they withdraw, with current
-        names of classes; optionally only those of a ``truth`` or an ``image``, or with a number beyond
-        ``after``.
-        """
-        where = {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
-        if not (rows := self._held.read(POINTS, *_COLUMNS, after=after, **where)):
+        if not (rows := self._held.read(POINTS, *_COLUMNS, after=after, **self._where(truth, image))):
             return []
         classes = self._classes
         return [
@@ -145,19 +131,7 @@ class PointAnswers:
         """Return the answers of a truth that count: the latest per person and question, in the order in which
         the questions were first answered.
         """
-        last = {point_question(one): one for one in self.rows(truth)}
-        return [one for one in last.values() if one.answer]
-
-    def truths(self) -> list[str]:
-        """Return the names of the truths with answers, sorted."""
-        last = {(one.truth, point_question(one)): one for one in self.rows()}
-        return sorted({of for (of, _), one in last.items() if one.answer and of != TRAINING})
-
-    def take_back(self, answers: Iterable[PointAnswer], source: str) -> int:
-        """Withdraw answers; their rows stay in the database. Returns how many."""
-        rows = [_row(replace(one, answer="", key=None, time=0.0), source) for one in answers]
-        self._held.add(POINTS, rows)
-        return len(rows)
+        return self.latest(truth)
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Rename classes of the study's list in all answers so far, {name: one that no class has}."""
@@ -176,20 +150,3 @@ def _renamed(classes: RenamedClasses, answer: str, number: int) -> str:
     if whole != answer or not (parts := _parts(answer)):
         return whole
     return BORDER.join(classes.now(word, number) for word in parts)
-
-
-def _row(answer: PointAnswer, source: str) -> dict[str, object]:
-    return {
-        "key": answer.key,
-        "truth": answer.truth,
-        "image": answer.image,
-        "row": answer.row,
-        "column": answer.column,
-        "answer": answer.answer,
-        "annotator": answer.annotator,
-        "repeat": answer.repeat,
-        "seconds": answer.seconds,
-        "shown": answer.shown,
-        "source": source,
-        **({"time": answer.time} if answer.time else {}),
-    }

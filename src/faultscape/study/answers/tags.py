@@ -15,6 +15,7 @@ from pathlib import Path
 
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.new_rows import chains, new_rows
+from faultscape.study.answers.question_table import stored
 from faultscape.study.answers.schema import RENAMED, TAGS
 
 _REGION = re.compile(r"([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
@@ -99,14 +100,4 @@ class Tags:
 
 
 def _row(tag: Tag, source: str) -> dict[str, object]:
-    return {
-        "image": tag.image,
-        "region": tag.region,
-        "model": tag.model,
-        "tag": tag.tag,
-        "given": int(tag.given),
-        "annotator": tag.annotator,
-        "source": source,
-        "key": tag.key,
-        **({"time": tag.time} if tag.time else {}),
-    }
+    return {**stored(tag, source), "given": int(tag.given)}

@@ -28,8 +28,10 @@ from faultscape.verbs.compare.artefact import AGREEMENT, agreement_key
 
 def agreement(study: Study, *, keep: bool = True) -> Agreement | None:
     """Return how far a study's models agree, from its file while that is fresh; ``keep`` writes it. None
-    without a pool; StudyError if pairs are missing.
+    without a pool or a second model; StudyError if pairs are missing.
     """
+    if len(study.models) < 2:
+        return None
     key = agreement_key(study.drawn_from(study.models))
     try:
         held = json.loads((study.root / AGREEMENT).read_text(encoding="utf-8"))

@@ -11,7 +11,8 @@ from pathlib import Path
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards, point_tables
-from faultscape.labelling.catalogue import POINTS, find_format
+from faultscape.labelling.catalogue import find_format, point_format
+from faultscape.labelling.point_tables import POINTS
 from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
@@ -20,7 +21,8 @@ from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
-from faultscape.verbs.label.points import table_export, table_import
+from faultscape.verbs.label.points import export as point_export
+from faultscape.verbs.label.points import import_ as point_import
 from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
 from faultscape.verbs.label.result import (
     Answered,
@@ -75,11 +77,12 @@ def export_labels(
         )
     _check_fresh(study, options)
     asks = bool(study.selection(options.selection).slots.points)
-    if asks and options.format is None:
-        form = POINTS
-    if asks != (form.kind == POINTS.kind):
-        instead = f"asks about points, with --format {POINTS.name}" if asks else "asks for labels of images"
-        raise OptionError(f"selection {options.selection!r} {instead}; --format {form.name} does not fit it")
+    if asks:
+        form = POINTS if options.format is None else point_format(form, options.selection)
+    elif form.kind == POINTS.kind:
+        raise OptionError(
+            f"selection {options.selection!r} asks for labels of images; --format {form.name} does not fit it"
+        )
     if form.kind in ("questions", POINTS.kind):
         if options.sessions.people:
             raise OptionError(
@@ -87,7 +90,7 @@ def export_labels(
                 " the same file"
             )
         if form.kind == POINTS.kind:
-            return table_export.export(study, options, form)
+            return point_export.export(study, options, form)
         return questions.export(study, options, form)
     if options.again:
         raise OptionError(
@@ -155,11 +158,12 @@ def _imported(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
-    if not classifies and options.format in (None, POINTS.name) and (table := table_import.table_of(source)):
-        _refuse_pattern(options)
+    if not classifies and (files := point_import.files_of(study, source, options.format)):
+        if not all(one.photo for _, one in files):
+            _refuse_pattern(options)
         if options.labels is not None:
-            raise OptionError("--labels applies to mask files only; in a table of points classes have names")
-        return table_import.import_(study, source, table, options.truth, POINTS)
+            raise OptionError("--labels applies to mask files only; answers to points name their classes")
+        return point_import.import_(study, source, files, options.truth, options.pattern)
     if form.kind == POINTS.kind:
         needed = ", ".join(point_tables.NEEDED)
         raise LabellingError(f"{source}: is not a table of points, which needs the columns {needed}")

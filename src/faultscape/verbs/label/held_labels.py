@@ -40,7 +40,9 @@ def held_labels(place: str, truth: str | None) -> Mapping[str, np.ndarray] | dic
 def _masks(study: Study, truth: str) -> Mapping[str, np.ndarray]:
     """Return {image id: (H, W) ids} of a truth; each mask is read when it is asked for."""
     if truth not in study.label_folders:
-        raise StudyError(f"truth {truth!r} holds choices between two models, and no mask")
+        points = truth in study.point_answers.truths()
+        what = "answers to points" if points else "choices between two models"
+        raise StudyError(f"truth {truth!r} holds {what}, and no mask")
     return StoredLabels(study, label_maps.truth(study.root, truth), runs.decode)
 
 

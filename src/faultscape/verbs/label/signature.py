@@ -66,7 +66,8 @@ def export(
     format
         One of png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask,
         coco-panoptic, coco, points, csv, or file.py:NAME, a format of your own; default: png (a folder of
-        palette masks), for points points (a table), for classifiers csv (yes/no questions).
+        palette masks), for classifiers csv (yes/no questions). For a selection of points: points (a table,
+        the default), cvat, label-studio.
     selection
         The selection whose images are written; main stands for the only one too.
     truth
@@ -116,10 +117,10 @@ def import_(
         The study folder.
     source
         A folder of masks (PNG, npy, class colours) or LabelMe JSON files, as `label export` wrote it or with
-        the images' names. For points a CSV file: image, row, column, answer (a class, void, cannot tell, or
-        A|B on a border). For classifiers a CSV file: image, label (several joined by |; none for none of the
-        classes; FILE.csv:COLUMN reads labels from another column), or image, class, annotator, answer (yes,
-        no, unsure), or image, reason.
+        the images' names, or a tool's file. For points also a CSV file: image, row, column, answer (a class,
+        void, cannot tell, or A|B on a border). For classifiers a CSV file: image, label (several joined by |;
+        none for none of the classes; FILE.csv:COLUMN reads labels from another column), or image, class,
+        annotator, answer (yes, no, unsure), or image, reason.
     truth
         Name to keep the labels under.
     pattern

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
 from faultscape.formats.guard import load_json
 from faultscape.formats.label_tools.studio.tasks import CONFIG
-from faultscape.labelling.catalogue import FORMATS, Format, find_format
+from faultscape.labelling.catalogue import FORMATS, POINT_FORMATS, Format, find_format
 from faultscape.labelling.format_calls import check_file, recognises
 from faultscape.verbs.label.result import Checked
 
@@ -25,11 +26,23 @@ def check_upload(options: LabelCheckOptions) -> Checked:
     path = Path(file)
     if not path.exists():
         raise LabellingError(f"{file}: no such file or folder")
+    if asks := [(one, form) for one in _files(path) if (form := _of_points(one, options.format))]:
+        return Checked(file, asks[0][1].title, tuple(p for one, form in asks for p in check_file(form, one)))
     form = _recognised(path) if options.format is None else _named(options.format)
     if form.kind == "masks":
         return Checked(file, form.title, tuple(check_file(form, path)))
     there = [one for one in _files(path) if recognises(form, one)] or [path]
     return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
+
+
+def _of_points(file: Path, name: str | None) -> Format | None:
+    """Return the format of a file of a tool that asks about points, None for any other."""
+    forms = [form for form in POINT_FORMATS if form.check and name in (None, form.name)]
+    with suppress(LabellingError):  # a damaged file is checked as any of its tool
+        for form in forms:
+            if file.suffix.lower() in form.endings and form.recognise and form.recognise(file) is not None:
+                return form
+    return None
 
 
 def _named(name: str) -> Format:

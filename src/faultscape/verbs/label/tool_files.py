@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -73,12 +73,10 @@ def read_bundles(
             labels = list(form.read(path))
         out.formats += [form.title] if form.title not in out.formats else []
         for annotator, mine in _by_annotator(labels).items():
-            try:
-                fitting = _fitting(path, mine, images, pattern)
-            except CorpusError as error:
-                raise LabellingError(str(error)) from None
+            fitting = images_meant(path, [label.image for label in mine], images, pattern)
             readers = out.readers.setdefault(annotator, {})
-            for id_, label in fitting.items():
+            for id_, place in fitting.items():
+                label = mine[place]
                 if label.drawn:
                     readers[id_] = partial(_ids, form, label, images[id_], classes)
                 else:
@@ -106,20 +104,32 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
     return found
 
 
-def _named_by(path: Path, labels: Sequence[ToolLabel], pattern: str) -> list[ToolLabel]:
-    """Return the labels whose names match a pattern, named by the ids that it makes of them; the others are
-    counted and reported. CorpusError if none matches.
+def images_meant(
+    path: Path, names: Sequence[str], images: Mapping[str, Image], pattern: str | None = None
+) -> dict[str, int]:
+    """Return {image id: the place of the last name that means it} of the names that a file of a tool gives
+    images; those that mean none are reported. LabellingError if a name means two images.
+    """
+    try:
+        return _fitting(path, names, images, pattern)
+    except CorpusError as error:
+        raise LabellingError(str(error)) from None
+
+
+def _named_by(path: Path, names: Sequence[str], pattern: str) -> dict[int, str]:
+    """Return {place of a name that matches a pattern: the id that it makes of it}; the others are counted and
+    reported. CorpusError if none matches.
     """
     matcher = id_pattern(pattern)
-    named = list[ToolLabel]()
+    named: dict[int, str] = {}
     rest = list[str]()
-    for label in labels:
-        ways = (label.image, label.image.removeprefix(_PHOTOS))
+    for place, name in enumerate(names):
+        ways = (name, name.removeprefix(_PHOTOS))
         found = next((m for way in ways if (m := matcher.fullmatch(way))), None)
         if found:
-            named.append(replace(label, image=found["id"]))
+            named[place] = found["id"]
         else:
-            rest.append(label.image)
+            rest.append(name)
     if not named:
         raise CorpusError(f"{path}: no image name matches the pattern {pattern!r}; the first is {rest[0]!r}")
     if rest:
@@ -131,39 +141,34 @@ def _named_by(path: Path, labels: Sequence[ToolLabel], pattern: str) -> list[Too
 
 
 def _fitting(
-    path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image], pattern: str | None
-) -> dict[str, ToolLabel]:
-    """Return {image id: label}; of several labels of one image by one person the last counts, and the number
-    is reported. LabellingError if a name means two images.
+    path: Path, names: Sequence[str], images: Mapping[str, Image], pattern: str | None
+) -> dict[str, int]:
+    """Return {image id: place}; of several names of one image the last counts, and the number is reported.
+    LabellingError if a name means two images.
     """
-    if pattern:
-        labels = _named_by(path, labels, pattern)
-    ids = [label.image if pattern else without_ending(label.image) for label in labels]
+    ids = _named_by(path, names, pattern) if pattern else dict(enumerate(map(without_ending, names)))
     exact: dict[str, int] = {}
-    for k, id_ in enumerate(_whole_names(path, [label.image for label in labels], images)):
+    shown = [ids[k] if pattern else names[k] for k in ids]
+    for k, id_ in zip(ids, _whole_names(path, shown, images), strict=True):
         if id_:
             exact.setdefault(id_, k)
-    if len(exact) == len(labels):
-        fitting = exact
-    else:
-        last = {id_: k for k, id_ in enumerate(ids)}
-        place_of = {f"{path}: {labels[k].image}": k for k in last.values()}
-        found = [Found(ids[k], name) for name, k in place_of.items()]
-        of_images = [image.id for image in images.values() if not image.parent]
-        matched = fit(str(path), found, of_images, pattern=pattern)
-        fitting = {id_: place_of[name] for id_, name in matched.items()}
-        if twice := len(labels) - len(last):
-            print(
-                f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same"
-                " image"
-            )
-        used = {*fitting.values()}
-        if rest := sorted(name for name, k in last.items() if k not in used):
-            print(
-                f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
-                f" first: {rest[0]}"
-            )
-    return {id_: labels[k] for id_, k in fitting.items()}
+    if len(exact) == len(ids):
+        return exact
+    last = {id_: k for k, id_ in ids.items()}
+    place_of = {f"{path}: {ids[k] if pattern else names[k]}": k for k in last.values()}
+    found = [Found(ids[k], name) for name, k in place_of.items()]
+    of_images = [image.id for image in images.values() if not image.parent]
+    matched = fit(str(path), found, of_images, pattern=pattern)
+    fitting = {id_: place_of[name] for id_, name in matched.items()}
+    if twice := len(ids) - len(last):
+        print(f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same image")
+    used = {*fitting.values()}
+    if rest := sorted(name for name, k in last.items() if k not in used):
+        print(
+            f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
+            f" first: {rest[0]}"
+        )
+    return fitting
 
 
 def _whole_names(path: Path, names: Sequence[str], images: Mapping[str, Image]) -> list[str]:

@@ -12,8 +12,10 @@ from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.verbs import inputs
+from faultscape.verbs.select import artefact as selection
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
+POINTS_METHOD_NUMBER = 1  # the same, of measures from points
 
 
 def _confidence(made: Instance) -> str | None:
@@ -84,4 +86,40 @@ MEASURES = _Measures(
         by_method(METHOD_NUMBER, "an earlier version made them"),
     ),
     own_files=("metric",),
+)
+
+
+class _PointMeasures(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        """Return the selections of points that were measured."""
+        points = [name for name, made in study.selections.items() if made.slots.points]
+        return [name for name in points if self.exists(study, name)]
+
+    def describe(self, study: Study, name: str) -> str:
+        return f"from the points of {name}, against {self.truth(study, name)}"
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        given = {"selection": name, **named(truth=self.truth(study, name)), **self.options(study, name)}
+        return given, ()
+
+
+POINT_MEASURES = _PointMeasures(
+    "point measures",
+    verb="measure",
+    follows=("selection", "maps", "labels", "discards"),
+    where="measures-points/NAME/measure.json",
+    reads=(
+        replace(inputs.MAPS, reason="images, predictions or classes changed"),
+        inputs.MODELS,
+        Input(
+            "selection",
+            lambda made: selection.key(made.study, made.name),
+            "the selection was extended or replaced",
+        ),
+        inputs.LABELS,
+        Input("discards", lambda made: inputs.discards_key(made.study, None), "images were discarded"),
+        inputs.COLOURS,
+        inputs.NAMES,
+        by_method(POINTS_METHOD_NUMBER, "an earlier version made them"),
+    ),
 )

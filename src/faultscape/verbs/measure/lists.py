@@ -68,7 +68,7 @@ def of_line(asked: Measurement, earlier: Sequence[SetPart], say: Say) -> list[Da
             f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study"
         )
     if asked.study is not None:
-        _refuse_classifiers(asked.study)
+        refuse_classifiers(asked.study)
     scores = {kind: words(given, f"--{kind}") for kind, given in vars(options.scores).items()}
     maps = words(list(options.models), "a model")
     part = options.part
@@ -161,7 +161,7 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
     return out
 
 
-def _refuse_classifiers(study: Study) -> None:
+def refuse_classifiers(study: Study) -> None:
     """Raise OptionError for a study of classifiers, which has no pixels to measure."""
     if study.classifies:
         raise OptionError(f"measure is for label maps; for classifiers run `faultscape rank {study.root}`")
@@ -194,7 +194,7 @@ def _of_table(path: Path, name: str, entry: Mapping[str, Any], asked: Measuremen
             raise OptionError(
                 f"{path}, [{name}]: a study holds its own models, classes and images; leave out {more[0]!r}"
             )
-        _refuse_classifiers(study)
+        refuse_classifiers(study)
         return replace(of_study(study, study.truth(entry.get("truth"))), name=name)
     if len(roots) != 1:
         raise OptionError(f"{path}, [{name}]: give truth (with models), or masks (with anomaly), or study")

@@ -28,14 +28,18 @@ class StudyPart:
         all images that were collected. OUT is then STUDY/measures-sets.
     holdout
         A holdout of `stress holdout`: the mean is over the kept classes, and withheld pixels are ignored.
+    selection
+        A selection of points: what its answers say about all images that could be drawn. OUT is then
+        STUDY/measures-points/NAME.
     """
 
     set_: list[str] | None = None
     holdout: str | None = None
+    selection: str | None = None
 
     @property
     def given(self) -> bool:
-        """Whether only a part of the study is measured."""
+        """Whether only some sets or classes of the study are measured."""
         return bool(self.set_) or self.holdout is not None
 
 

@@ -106,7 +106,8 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
     images = [image for mine in labelled.values() for image in mine]
     if not images:
         what = f"set {set_}" if set_ else "study"
-        raise CorpusError(f"{root}: no image of the {what} has a map in truth {truth!r}")
+        instead = "" if set_ else _points_instead(study)
+        raise CorpusError(f"{root}: no image of the {what} has a map in truth {truth!r}{instead}")
     spans: dict[int, tuple[int, int]] = {}
     truths: dict[int, str] = {}
     first = 0
@@ -165,6 +166,13 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
         absent=absent,
         line=line,
     )
+
+
+def _points_instead(study: Study) -> str:
+    """Return the command that measures from points, as the end of a sentence; '' where none are drawn."""
+    name = next((name for name, made in study.selections.items() if made.slots.points), "")
+    line = f"`faultscape measure {study.place} --selection {shlex.quote(name)}`"
+    return f"; to measure from answers to points: {line}" if name else ""
 
 
 def _maps(study: Study, name: str) -> Path:

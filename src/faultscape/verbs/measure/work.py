@@ -35,6 +35,7 @@ from faultscape.verbs.measure.gather import MeasuredSet, gather
 from faultscape.verbs.measure.jobs import MeasuredPart
 from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.options import definitions_given
+from faultscape.verbs.measure.points import measure_points
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics
@@ -48,6 +49,8 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in p
 
 def measure_models(options: MeasureOptions) -> Measured:
     """Measure what the options ask for; of a share of an array the document is a summary of the work."""
+    if options.part.selection is not None:
+        return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))
     mine = share(options.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))

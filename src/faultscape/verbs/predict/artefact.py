@@ -58,7 +58,8 @@ class _Maps(Artefact):
                 else "the working size, images, the network, its temperature or a fitted method changed since"
             )
             return f"{', '.join(late)}: {why}"
-        if len(models) < 2:
+        measured = any(made.slots.points for made in study.selections.values())  # by points: one is enough
+        if len(models) < (1 if measured else 2):
             return f"{len(models) or 'no'} model{'s' * (not models)}; at least two are needed"
         empty = [m for m in models if not any(part.rows for part in study.stored_maps[m].values())]
         words = f"; no map of {', '.join(empty)} could be used (failures.csv)" if empty else ""

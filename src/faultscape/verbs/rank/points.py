@@ -18,6 +18,7 @@ from faultscape.nouns import Definition, JsonObject
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.points import intervals
 from faultscape.ranking.points.estimates import PointScores, point_scores
+from faultscape.ranking.points.open_ranges import open_range
 from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
+ROUGH_ALONE = 1000  # of a model alone, since no other shows where it may be wrong
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
 LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
@@ -68,16 +70,11 @@ def standings_of_points(
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images
     found = read_point_evidence(study, name, truth, covered, voices, engine=asked.engine)
-    known = found.told
-    if known < FEW_POINTS and found.pool.size:
-        raise RankingError(
-            f"selection {name!r} has {counted(known, 'answered point')} in truth {truth!r}, and at least"
-            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
-        )
+    refuse_few(found, name, truth)
     totals = totals_of(found, study.classes)
     scores = point_scores(totals)
     spread = intervals.pool_spread(totals, scores)
-    labels = {"used": known, "slots": len(study.selection(name).now.points), "missing": found.waiting}
+    labels = {"used": found.told, "slots": len(study.selection(name).now.points), "missing": found.waiting}
     of_pool = point_ranking(found.models, scores, spread, speaks_of=POOL)
     later = _of_images_to_come(study, asked, found, totals, scores)
     future = asked.population == FUTURE
@@ -89,14 +86,14 @@ def standings_of_points(
     other = {} if later is None else {NAME: of_pool if future else later}
     standings = Standings(
         models=found.models,
-        labels=labels | {"points": known},
+        labels=labels | {"points": found.told},
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
         of_pool=other if future else {},
         definitions=_definitions(study, asked, truth, where, found.weights),
         notes=(
-            *_notes(found, totals, scores, spread, study.selection(name).slots.definition),
+            *point_notes(found, totals, scores, spread, study.selection(name).slots.definition),
             *([weights_note(found.weights)] if voices.weighted else ()),
         ),
         provenance=_provenance(study, asked, truth, where, closed),
@@ -177,7 +174,16 @@ def _provenance(
     )
 
 
-def _notes(
+def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
+    """Raise RankingError if too few points of a selection are answered in a truth to say anything."""
+    if found.told < FEW_POINTS and found.pool.size:
+        raise RankingError(
+            f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}, and at least"
+            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
+        )
+
+
+def point_notes(
     found: PointEvidence,
     totals: PointTotals,
     scores: PointScores,
@@ -186,9 +192,13 @@ def _notes(
 ) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
-    if found.told < ROUGH and found.pool.size:
+    alone = len(found.models) == 1
+    if found.told < (ROUGH_ALONE if alone else ROUGH) and found.pool.size:
         notes.append(
-            f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
+            f"intervals of a model alone from fewer than {ROUGH_ALONE:,} answered points are rough: they hold"
+            " its score less often than 95 %"
+            if alone
+            else f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
         )
     own, gap = intervals.how_well_known(spread)
@@ -199,11 +209,11 @@ def _notes(
         )
     if found.untold:
         share = found.untold / (found.untold + int(found.answered.sum()))
-        ends = intervals.open_range(totals, scores)
+        ends = open_range(totals, scores)
         most = 100 * float(np.nanmax(np.abs(ends)))
         notes.append(
             f"{counted(found.untold, 'point')} ({100 * share:.0f} %) where nobody can tell: left out, as if"
-            f" missing at random; they could move a score by at most {most:.1f} points"
+            f" missing at random; whatever they show could change a score by {most:.1f} points"
         )
     if found.waiting:
         after = f"; {counted(found.after, 'answer')} to later ones will count then" if found.after else ""

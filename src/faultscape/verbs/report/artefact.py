@@ -38,9 +38,10 @@ def _images(made: Instance) -> set[str]:
 
 
 def _discards(made: Instance) -> str:
-    """Return a digest of discards: for maps, the page shows what each constraint chooses among all images."""
+    """Return a digest of discards: of duels, the page shows what each constraint chooses among all images."""
     slots = made.study.selections[made.name].slots
-    return inputs.discards_key(made.study, None if slots.duels else made.name)
+    of_all = slots.duels or slots.points  # points speak about all images
+    return inputs.discards_key(made.study, None if of_all else made.name)
 
 
 def _hierarchy(made: Instance) -> str | None:
@@ -158,10 +159,7 @@ class _Report(Artefact):
         """Return the selections whose pages are due, and those that have a page. Every ranked selection is
         due, except replaced ones; if none is ranked, main is, or without it the first.
         """
-        # points have no page
-        names = [name for name in selection.in_order(study) if not study.selections[name].slots.points]
-        if study.selections and not names:
-            return []
+        names = selection.in_order(study)
         due = [
             name
             for name in names

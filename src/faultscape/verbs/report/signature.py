@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reported:
-    """What `report` wrote: the file, its size in bytes, and how many chosen images it shows."""
+    """What `report` wrote: the file, its size in bytes, and how many chosen images, or points, it is
+    about.
+    """
 
     path: str  # the HTML file
     size: int  # bytes of the file
-    images: int  # chosen images that the report is about
+    images: int  # chosen images, or points, that the report is about
+    items: str = "chosen image"  # what these are
 
     def __repr__(self) -> str:
         return (
-            f"{self.path}: {counted(self.images, 'chosen image')}, {self.size / 1e6:.1f} MB; open it in a"
-            " browser"
+            f"{self.path}: {counted(self.images, self.items)}, {self.size / 1e6:.1f} MB; open it in a browser"
         )
 
 

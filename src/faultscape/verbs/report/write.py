@@ -35,7 +35,7 @@ from faultscape.terminal_lines import option_words
 from faultscape.verbs import graph
 from faultscape.verbs.compare.agreement import agreement
 from faultscape.verbs.rank.artefact import STANDINGS
-from faultscape.verbs.report import classes, maps
+from faultscape.verbs.report import classes, maps, points
 from faultscape.verbs.report.artefact import (
     REPORT,
     images_key,
@@ -69,15 +69,12 @@ def write_report(options: ReportOptions) -> Reported:
         drawn = study.selection(selection).slots
         classifies = study.classifies
         kind = type(drawn.rows[0]) if drawn.rows else None
-        if kind is Point:
-            raise OptionError(
-                f"selection {selection!r} asks about points, of which there is no page: `faultscape rank"
-                f" {study.place} --selection {shlex.quote(selection)} -v` prints all numbers"
-            )
-        _refuse_idle(options, classifies=classifies, draws=kind is Draw)
+        _refuse_idle(options, kind, classifies=classifies)
         common = _facts(study, options, drawn, () if classifies else bands)
         if classifies:
             facts = classes.class_facts(study, common, options, pairs=kind is PairSlot)
+        elif kind is Point:
+            facts = points.point_facts(study, common, options)
         elif kind is Draw:
             facts = maps.draw_facts(study, common, options)
         else:
@@ -85,11 +82,19 @@ def write_report(options: ReportOptions) -> Reported:
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
-    return Reported(str(target), len(data), len(facts.slots.images))
+    return Reported(str(target), len(data), facts.slots.asked, "point" if kind is Point else "chosen image")
 
 
-def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> None:
+def _refuse_idle(options: ReportOptions, kind: type | None, *, classifies: bool) -> None:
     """Raise OptionError for options without effect on this page."""
+    draws = kind is Draw
+    if kind is Point:
+        given = [name for name in ("reference_images", "bands", "better") if getattr(options, name)]
+        if given:
+            raise OptionError(
+                f"--{given[0].replace('_', '-')} needs chosen images, and selection"
+                f" {options.selection!r} asks about points; leave it out"
+            )
     if options.reference_images and draws and not classifies:
         raise OptionError(
             "--reference-images are shown next to images chosen for a class; selection "
@@ -144,7 +149,7 @@ def _facts(study: Study, options: ReportOptions, drawn: Slots, bands: tuple[floa
         remarks.append(
             f"{listed(gone)} {are} no longer in the study: {its} answers and outcomes are not shown."
         )
-    elif truth:
+    elif truth and not slots.points:
         try:
             images, values = evidence.scores(study, slots.models, truth, slots.definition, study.discarded)
         except StudyError:
@@ -206,7 +211,7 @@ def _kinds(
     """Return the statistics of the chosen images' tags, by the models' values on labelled ``images``, or by
     people's choices if no image has a map.
     """
-    if not study.tags:
+    if not study.tags or slots.points:
         return None
     by_choice = not images and not study.classifies and bool(truth)
     if by_choice:

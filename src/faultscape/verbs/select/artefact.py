@@ -10,6 +10,7 @@ from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.reading.artefact import Artefact, Input, Instance, command, gone_file
+from faultscape.reading.label_counts import LEFT, RESIZED
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import GOALS
 from faultscape.selection.renamed_classes import with_renamed_classes
@@ -194,10 +195,14 @@ def _has_own_distances(define: Definition) -> bool:
     return "distances" in define and bool(define.get("hierarchy") or define["distance"] not in KINDS)
 
 
-def _left(made: Instance) -> str | None:
-    """Return how many images of a selection left the corpus, if any did."""
-    number = len({row.image for row in _slots(made).rows} - made.study.ids)
-    return str(number) if number else None
+def _gone(how: str) -> Callable[[Instance], str | None]:
+    """Return a function that says how many images of a selection are gone in a way, if any are."""
+
+    def count(made: Instance) -> str | None:
+        number = sum(way == how for way in made.study.selections[made.name].gone.values())
+        return str(number) if number else None
+
+    return count
 
 
 class _Selection(Artefact):
@@ -294,7 +299,8 @@ SELECTION = _Selection(
         Input("concordance", _file("concordance"), "the file of its concordance changed, or is gone"),
         Input("selector", _file("selector"), "the file of its selector changed, or is gone"),
         Input("distances", _distances, "distances between classes changed, or their file is gone"),
-        Input("left", _left, "images of it left the corpus"),
+        Input("left", _gone(LEFT), "images of it left the corpus"),
+        Input("resized", _gone(RESIZED), "images of it have another size now"),
     ),
     where="selection-NAME.json",
     own_files=("selector", "concordance", "distance", "hierarchy"),

@@ -23,7 +23,8 @@ from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import totals_from
 from faultscape.reading.points.needs import sampled_covariance
-from faultscape.reading.points.pool import StoredPool, drawable, place_in_image, read_point_pool
+from faultscape.reading.points.places import place_in_image
+from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth, with_maps
 from faultscape.reading.points.tuples import Scope, forget_others
 from faultscape.reading.study import Study
@@ -51,16 +52,17 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
         raise OptionError(ONLY_MAPS)
     with study.writing():
         models = study.models
-        old = existing_selection(study, name, anew=options.replace)
+        old = existing_selection(study, name, anew=options.replace, least=1)
         if old is None and "more" in given:
             raise SelectionError(
                 f"there is no selection {name!r} to draw more of; make it with --points {number}"
             )
         held = () if old is None else old.slots.points
-        define = _definition(name, given, None if old is None else old.slots.definition)
+        goal = "order" if len(models) > 1 else "values"  # one model has no order
+        define = _definition(name, given, None if old is None else old.slots.definition, goal)
         if old is not None:
             models = tuple(model for model in old.slots.models if model in study.models)
-            if old.slots.models != models or old.drawn_from != study.pool_key(old.slots):
+            if old.slots.models != models or old.gone or old.drawn_from != study.pool_key(old.slots):
                 what = "models" if old.slots.models != models else "images"
                 raise FixedSelectionError(
                     f"{what} changed since selection {name!r} was drawn, so that no more can be added; redraw"
@@ -104,14 +106,14 @@ def _number(given: Mapping[str, Any]) -> int:
 
 def usual_definition() -> Definition:
     """Return the definition of a selection of points for which no option is given."""
-    return _definition(POINTS, {}, None)
+    return _definition(POINTS, {}, None, "order")
 
 
-def _definition(name: str, given: Mapping[str, Any], was: Definition | None) -> Definition:
-    """Return the definition of a selection of points; FixedSelectionError if it differs from that of the
-    existing selection.
+def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goal: PointGoal) -> Definition:
+    """Return the definition of a selection of points, drawn for a ``goal`` unless another was given;
+    FixedSelectionError if it differs from that of the existing selection.
     """
-    usual: dict[str, Any] = {"goal": "order", "seed": 0, "border": 0, "keep_duplicates": False, "ties": RULE}
+    usual: dict[str, Any] = {"goal": goal, "seed": 0, "border": 0, "keep_duplicates": False, "ties": RULE}
     asked = {key: given[key] for key in usual if key in given}
     if was is None:
         return cast("Definition", {"selector": POINTS, **usual, **STREAM, **asked})

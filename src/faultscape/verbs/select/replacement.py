@@ -148,11 +148,11 @@ def _removed(study: Study, name: str, slots: Slots) -> str:
     return words
 
 
-def existing_selection(study: Study, name: str, *, anew: bool) -> Selection | None:
+def existing_selection(study: Study, name: str, *, anew: bool, least: int = 2) -> Selection | None:
     """Return the selection that is to be extended, None if there is none or it is drawn ``anew``; ModelError
-    for a study with fewer than two models.
+    for a study with fewer models than ``least``.
     """
-    if len(study.models) < 2:
+    if len(study.models) < least:
         raise ModelError(_too_few_models(study))
     return study.selection(name) if not anew and name in selections.names(study.root) else None
 
@@ -165,7 +165,8 @@ def _too_few_models(study: Study) -> str:
         return f"a comparison needs two models; the study has none: add them {add}"
     one = f"the study has one ({study.models[0]}): add another {add}"
     score = f"score it against labels with `faultscape measure {place}`"
-    return f"a comparison needs two models; {one}, or {score}"
+    maps = "" if study.classifies else f", or by points with `faultscape select {place} --points 300`"
+    return f"a comparison needs two models; {one}, or {score}{maps}"
 
 
 def refuse_gone_models(study: Study, old: Selection) -> None:

@@ -22,6 +22,7 @@ from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
+from faultscape.nouns import CANNOT_TELL, VOID
 from faultscape.reading.choices import worth
 from faultscape.reading.points.predictions import PixelLabels
 from faultscape.reading.points.truths import Pixel
@@ -30,7 +31,7 @@ from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.instructions import instruct, instructions_of
 from faultscape.study.answers.least_times import mark_of
-from faultscape.study.answers.points import CANNOT_TELL, VOID, PointAnswer, classes_seen
+from faultscape.study.answers.points import PointAnswer, classes_seen
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
 from faultscape.study.answers.schema import CHOICES as CHOICES_TABLE
 from faultscape.study.answers.schema import POINTS as POINTS_TABLE

@@ -33,6 +33,7 @@ _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _TASKS = re.compile(rb"^(\xef\xbb\xbf)?\s*\[\s*\{")
 _KEYS = re.compile(rb'"(annotations|predictions|data)"\s*:\s*[\[{]')
+ROWS = re.compile(rb'"annotation_id"\s*:')  # in JSON-MIN, whose rows are annotations
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ class Config:
     controls: dict[str, tuple[str, frozenset[str]]]
 
 
-def head_of(path: Path) -> bytes:
-    """Return the beginning of a file of tasks, b"" if it is not one or cannot be read; never raises."""
+def head_of(path: Path, keys: re.Pattern[bytes] = _KEYS) -> bytes:
+    """Return the beginning of a file of tasks, which have such ``keys``, b"" if it is not one or cannot be
+    read; never raises.
+    """
     try:
         if not os.path.isfile(path):
             return b""
@@ -67,7 +70,7 @@ def head_of(path: Path) -> bytes:
             head = file.read(_HEAD)
     except OSError:
         return b""
-    return head if _TASKS.match(head) and _KEYS.search(head) else b""
+    return head if _TASKS.match(head) and keys.search(head) else b""
 
 
 def load(path: Path) -> list[Any]:

@@ -1,1 +1,1 @@
-"""Points: the table that people fill in, written and read."""
+"""Points: files that ask about them, written, and answers, read."""

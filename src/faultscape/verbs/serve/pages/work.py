@@ -8,9 +8,7 @@ block the others. Each answer has its own key, so that it counts once however of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
-from string import ascii_lowercase
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -18,10 +16,11 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
+from faultscape.formats.label_tools.point_labels import letters_of
+from faultscape.nouns import CANNOT_TELL, VOID
 from faultscape.reporting.pictures import colour_words
 from faultscape.reporting.point_crops import crop_size
 from faultscape.study.answers.annotators import ORGANISER
-from faultscape.study.answers.points import CANNOT_TELL, VOID
 from faultscape.verbs.serve.agenda import Given
 from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, PointItem, QuestionItem, item_id
 from faultscape.verbs.serve.assignment import HELD_FOR
@@ -68,7 +67,7 @@ def router(site: Site) -> APIRouter:
             keys=_keys(campaign),
             instructions=campaign.instructions,
             organiser=who.role == ORGANISER,
-            letters=letters_of(campaign.settings.class_list.names) if campaign.task == POINTS else {},
+            letters=letters_of(campaign.settings.class_list.names, _TAKEN) if campaign.task == POINTS else {},
             neither=((VOID, "None of the classes", "v"), (CANNOT_TELL, "Cannot tell", "n")),
         )
 
@@ -200,19 +199,6 @@ def _keys(campaign: Campaign) -> list[tuple[tuple[str, ...], str]]:
     answers = [*sides, *([] if campaign.options.forced else neither)] if choices else questions
     every = [(("u",), "Undo the last answer"), (("x",), "Discard the image"), (("0",), "Whole image")]
     return [*answers, *every, *(looks if choices else []), (("?",), "This help")]
-
-
-def letters_of(names: Sequence[str]) -> dict[str, str]:
-    """Return {class: the key that answers it, or ''}: a letter of its name that no class before it has.
-
-    >>> letters_of(["road", "rider", "car", "void"])
-    {'road': 'r', 'rider': 'd', 'car': 'c', 'void': 'o'}
-    """
-    out: dict[str, str] = {}
-    for name in names:
-        free = (a for a in name.lower() if a in ascii_lowercase and a not in _TAKEN and a not in out.values())
-        out[name] = next(free, "")
-    return out
 
 
 def warm(campaign: Campaign) -> None:
