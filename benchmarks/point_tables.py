@@ -56,21 +56,23 @@ def write() -> None:
     print()
     print("\n".join(shown(rows)))
     for group in ("ten", "four", "two"):
-        for method in ("masks", "masks+control"):
+        for method in ("masks", "masks by order", "masks+control"):
             print(group, method, exchange(rows, group, method))
 
 
 def shown(rows: list[dict[str, str]]) -> list[str]:
     """Return the lines of the page's table: error and correlation by budget."""
-    out = [f"| models | method | {' | '.join(POINTS)} points | repeats |", "|---|---|---|---|---|---|---|"]
-    held = {(row["models"], row["method"], row["budget"]): row for row in rows if row["set"] == "camvid"}
-    for group, method in dict.fromkeys(key[:2] for key in held):
-        cells = [held.get((group, method, budget)) for budget in POINTS]
-        if all(cells):
-            texts = [f"{cell['rmse']} / {cell['rho']}" for cell in cells if cell]
-            out.append(
-                f"| {group} | {method} | {' | '.join(texts)} | {cells[0]['repeats'] if cells[0] else ''} |"
-            )
+    out = [
+        f"| set | models | method | {' | '.join(POINTS)} points | repeats |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    held = {(row["set"], row["models"], row["method"], row["budget"]): row for row in rows}
+    for name, group, method in dict.fromkeys(key[:3] for key in held):
+        cells = [held.get((name, group, method, budget)) for budget in POINTS]
+        found = [cell for cell in cells if cell is not None]
+        if len(found) == len(POINTS):
+            texts = [f"{cell['rmse']} / {float(cell['rho']):.2f}" for cell in found]
+            out.append(f"| {name} | {group} | {method} | {' | '.join(texts)} | {found[0]['repeats']} |")
     return out
 
 

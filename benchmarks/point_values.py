@@ -1,7 +1,7 @@
 """How well points tell a model's own mIoU: ten networks of CamVid together, and each of them alone, with points
 drawn for their own values (`select --points --goal values`).
 
-    python benchmarks/point_values.py run --repeats 50      # resumable; half an hour on one core
+    python benchmarks/point_values.py run --repeats 50      # resumable; hours on one core
     python benchmarks/point_values.py table                 # writes docs/benchmarks/data/point_values.csv
 
 Conventions: as in points.py; rounds end at 100, 300 and 1,000 answers, all of them right. Void pixels are left
@@ -95,7 +95,9 @@ def rows() -> Iterator[dict[str, object]]:
         real, *found = [json.loads(line) for line in file.read_text().splitlines()]
         true = np.array(real["real"])
         for budget in BUDGETS:
-            kept = [one[str(budget)] for one in found]
+            kept = [one[str(budget)] for one in found if str(budget) in one]
+            if not kept:
+                continue
             off = np.array([one["score"] for one in kept]) - true
             ends = np.array([one["ends"] for one in kept])
             held = (ends[..., 0] <= true) & (true <= ends[..., 1])
@@ -143,8 +145,11 @@ def table() -> None:
     for models in ("ten together", "alone"):
         for budget in BUDGETS:
             mine = [row for row in found if row["models"] == models and row["budget"] == budget]
+            if not mine:
+                continue
             means = {
-                key: np.mean([row[key] for row in mine]).round(4) for key in ("error", "bias", "covered")
+                key: round(float(np.mean([row[key] for row in mine])), 4)
+                for key in ("error", "bias", "covered")
             }
             print(models, budget, means)
 

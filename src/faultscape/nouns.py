@@ -293,6 +293,7 @@ class Definition(TypedDict, total=False):
     temperatures: dict[str, float | str]  # {model: temperature, or uncalibrated}, with discrepancy expected
     top: int  # images chosen for each pair of classifiers
     border: int  # for points: pixels nearer than this to a border of any model's map are not drawn
+    per_image: int  # for points: so many of an image are drawn together, one draw; missing: one
     masked: list[str]  # for points: images that had a mask at some draw, which was among the others
     confidence: float  # for pairs: how confident both models must be at least, 0 to 1
     cap: int  # for pairs: at most this many images with the same predicted label of a model

@@ -164,6 +164,7 @@ def test_one_model_alone_from_the_draw_to_its_own_miou(
     entry = found.models["only"]["miou"]
     assert entry["value"] == pytest.approx(real["miou"]["value"], abs=0.1)
     assert entry["low"] < real["miou"]["value"] < entry["high"]
+    assert "intervals of a model alone from fewer than 1,000 answered points are rough" in str(found.notes)
     capsys.readouterr()
     assert main(["rank", study, "--selection", "points", "--truth", "labels"]) == 0
     assert main(["report", study, "--selection", "points"]) == 0

@@ -18,12 +18,12 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import LabellingError, RankingError, SelectionError
+from faultscape.errors import FixedSelectionError, LabellingError, OptionError, RankingError, SelectionError
 from faultscape.maps.borders import near_borders
 from faultscape.maps.resize import nearest
 from faultscape.ranking.points.answers import PointAnswers as Told
 from faultscape.ranking.points.pool import PointPool, find_tuples
-from faultscape.reading.points.evidence import read_point_evidence, totals_from
+from faultscape.reading.points.evidence import read_point_evidence, totals_from, totals_of
 from faultscape.reading.points.places import place_in_image
 from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
 from faultscape.reading.points.truths import point_truth
@@ -189,6 +189,33 @@ def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_t
         fs.rank(study, selection="points", truth="other")
 
 
+def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    of_three = fs.Sampling(points=100, per_image=3)
+    fs.select(study, sampling=of_three, as_="looks", engine="local")
+    drawn = points_of(study, "looks")
+    assert [p.step for p in drawn] == list(range(1, 103))  # whole looks
+    looks = [drawn[k : k + 3] for k in range(0, 102, 3)]
+    assert all(len({p.image for p in look}) == 1 for look in looks)
+    assert len({(p.image, p.pixel) for p in drawn}) > 90
+    # the probabilities are those of single pixels: the draws estimate how many there are
+    assert np.mean([1 / p.probability for p in drawn]) == pytest.approx(corpus.truths.size, rel=0.3)
+    answer_all(study, corpus, tmp_path / "first", "looks")
+    fs.select(study, more=100, as_="looks", engine="local")
+    assert [p.step for p in points_of(study, "looks")][102:] == list(range(103, 205))
+    answer_all(study, corpus, tmp_path / "more", "looks")
+    found = read_point_evidence(Study(study), "looks", "labels", engine="local")
+    assert found.look.tolist() == np.repeat(np.arange(68), 3).tolist()
+    assert totals_of(found, Study(study).classes).draws == 68
+    ranked = fs.rank(study, selection="looks").rankings["points"]
+    for model in ("model-0", "model-1", "model-2"):
+        low, high = ranked.score_interval[model]
+        assert low <= pooled(corpus, model) <= high
+    with refused(FixedSelectionError, "was drawn with per_image 3, not 2"):
+        fs.select(study, sampling=fs.Sampling(points=300, per_image=2), as_="looks", engine="local")
+    with refused(OptionError, "--per-image must be 1 to 50 points; got 0"):
+        fs.select(study, sampling=fs.Sampling(points=300, per_image=0), as_="none", engine="local")
+
+
 def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -259,7 +286,7 @@ def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str, borde
     none = Told(np.zeros(0, int), np.zeros(0), np.zeros((0, CLASSES + 1)))
     by = point_allocation(totals_from(pool, none, held.classes))
     number = 50_000
-    drawn = pool.draw(by, (np.arange(number) + 0.5) / number)
+    drawn = pool.draw(by, (np.arange(number)[:, None] + 0.5) / number)
     # the same in memory
     maps = np.array([[held.maps(model)[image] for image in pool.images] for model in held.models])
     inside = np.array([[near_borders(own, border) for own in of_model] for of_model in maps]).any(0)

@@ -145,7 +145,7 @@ SELECTORS = (
         source="ours; Neyman 1934 for the draws",
         learns="accuracy",
         tasks=("segmentation",),
-        options=("border", "truth"),
+        options=("border", "per_image", "truth"),
         pixels=True,
     ),
 )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import RankingError, counted
-from faultscape.nouns import Classes
+from faultscape.nouns import Classes, Definition
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
@@ -33,7 +33,7 @@ class PointEvidence:
     """The ``pool`` of the ``images`` that count, which knows what the ``models`` say at the points, and of M
     draws the ``shares`` (M, C + 1) of the classes and void there, 0 where nobody can tell, the ``chance``
     (M,) of the pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image
-    (``drawn_in``).
+    (``drawn_in``); those with the same ``look`` (M,) were drawn together.
 
     ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
     are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
@@ -46,6 +46,7 @@ class PointEvidence:
     pool: StoredPool
     shares: np.ndarray
     chance: np.ndarray
+    look: np.ndarray
     inside: np.ndarray
     drawn_in: tuple[str, ...]
     told: int
@@ -102,6 +103,7 @@ def read_point_evidence(
         pool,
         known.shares[kept],
         np.array([point.probability for point in points[kept]]),
+        np.arange(len(points[kept])) // points_of_a_look(define),
         inside[kept],
         tuple(point.image for point in points[kept]),
         int((known.known & np.isin([point.image for point in points], images))[kept].sum()),
@@ -123,7 +125,12 @@ def answers_of_draws(found: PointEvidence) -> PointAnswers:
     place = np.where(found.inside, np.arange(len(found.inside)), GONE)
     # without any answer there, draws say nothing about these images
     kept = slice(0, len(place) if found.answered.any() else 0)
-    return PointAnswers(place[kept], found.chance[kept], found.shares[kept])
+    return PointAnswers(place[kept], found.chance[kept], found.shares[kept], found.look[kept])
+
+
+def points_of_a_look(define: Definition) -> int:
+    """Return how many points of an image are drawn together, as one draw, in a selection of points."""
+    return define.get("per_image", 1)
 
 
 def totals_from(pool: Pool, answers: PointAnswers, classes: Classes) -> PointTotals:

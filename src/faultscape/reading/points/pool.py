@@ -151,8 +151,9 @@ class StoredPool:
         return self._by_image("sum_slopes", arrays)[:, self.counted]
 
     def draw(self, by: Allocation, numbers: np.ndarray) -> list[tuple[str, int, float]]:
-        """Return for each of the ``numbers`` (M,), from 0 to 1, the pixel that it draws, as (image, pixel,
-        the probability of this pixel).
+        """Return for each of the ``numbers`` (L, K), from 0 to 1, the pixel that it draws, row by row, as
+        (image, pixel, the probability of this pixel): the first of a row draws an image too, the others
+        pixels of the same image.
 
         Images follow each other in their order, tuples as an image shows them, and their pixels row by row,
         so that neither the names of images nor the order of models decide what is drawn.
@@ -160,8 +161,11 @@ class StoredPool:
         arrays = _arrays_of(by)
         weights = self._by_image("weigh", arrays)
         totals = weights.sum(1)
-        place, inside = along(mixed(weights, totals), numbers)
-        shares = [(self.images[k], share) for k, share in zip(place.tolist(), inside.tolist(), strict=True)]
+        place, inside = along(mixed(weights, totals), numbers[:, 0])
+        of_look = np.column_stack([inside, numbers[:, 1:]]).tolist()
+        shares = [
+            (self.images[k], share) for k, row in zip(place.tolist(), of_look, strict=True) for share in row
+        ]
         out = [("", 0, 0.0)] * len(shares)
         places: dict[int, list[int]] = {}
         shard_of = self._shard_of

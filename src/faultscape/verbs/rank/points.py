@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 METRIC = "pooled mIoU"
 NAME = "points"  # of the ranking
+ROUGH_ALONE = 1000  # of a model alone, since no other shows where it may be wrong
 ROUGH = 300  # answered points below which intervals were measured to hold the worst pair too rarely
 LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
@@ -191,9 +192,13 @@ def point_notes(
 ) -> list[str]:
     """Return what to say about the answers."""
     notes = [f"scores are {METRIC}: IoU of each class over all pixels, not the mean over images"]
-    if found.told < ROUGH and found.pool.size:
+    alone = len(found.models) == 1
+    if found.told < (ROUGH_ALONE if alone else ROUGH) and found.pool.size:
         notes.append(
-            f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
+            f"intervals of a model alone from fewer than {ROUGH_ALONE:,} answered points are rough: they hold"
+            " its score less often than 95 %"
+            if alone
+            else f"intervals from fewer than {ROUGH} answered points are rough: for some pairs they hold the"
             " difference less often than 95 %"
         )
     own, gap = intervals.how_well_known(spread)

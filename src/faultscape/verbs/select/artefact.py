@@ -29,7 +29,7 @@ CLASSIFIER_DUELS = {
     "spares": 10,
     "seed": 0,
 }
-POINTS = {"goal": "order", "border": 0, "seed": 0}
+POINTS = {"goal": "order", "border": 0, "per_image": 1, "seed": 0}
 DRAWS = {
     "concordance": "miou",
     "over": "union",

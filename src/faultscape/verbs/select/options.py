@@ -105,6 +105,9 @@ class Sampling:
     border
         With --points: draw no pixel that has another label at most this many rows and columns away in any
         model's map (default 0); scores are then about the interiors of regions.
+    per_image
+        With --points: draw this many pixels of each image that is drawn (default 1), so that a person looks
+        at it once.
     """
 
     points: int | None = None
@@ -112,6 +115,7 @@ class Sampling:
     spares: int | None = None
     keep_duplicates: bool | None = None
     border: int | None = None
+    per_image: int | None = None
 
 
 @dataclass(frozen=True)

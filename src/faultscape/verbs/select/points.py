@@ -21,7 +21,7 @@ from faultscape.ranking.planning.point_needs import many_points, point_curve
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
-from faultscape.reading.points.evidence import totals_from
+from faultscape.reading.points.evidence import points_of_a_look, totals_from
 from faultscape.reading.points.needs import sampled_covariance
 from faultscape.reading.points.places import place_in_image
 from faultscape.reading.points.pool import StoredPool, drawable, read_point_pool
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 NUMBER = 300
 WIDEST = 100  # pixels of a border
+MOST_OF_IMAGE = 50  # points of an image that are drawn together
 _TOLD = (1.5, 5.0)  # differences of two models, of 100 points of mIoU
 
 
@@ -101,6 +102,9 @@ def _number(given: Mapping[str, Any]) -> int:
     border = given.get("border", 0)
     if not 0 <= border <= WIDEST:
         raise OptionError(f"--border must be 0 to {WIDEST} pixels; got {border}")
+    each = given.get("per_image", 1)
+    if not 1 <= each <= MOST_OF_IMAGE:
+        raise OptionError(f"--per-image must be 1 to {MOST_OF_IMAGE} points; got {each}")
     return number
 
 
@@ -113,7 +117,14 @@ def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goa
     """Return the definition of a selection of points, drawn for a ``goal`` unless another was given;
     FixedSelectionError if it differs from that of the existing selection.
     """
-    usual: dict[str, Any] = {"goal": goal, "seed": 0, "border": 0, "keep_duplicates": False, "ties": RULE}
+    usual: dict[str, Any] = {
+        "goal": goal,
+        "seed": 0,
+        "border": 0,
+        "per_image": 1,
+        "keep_duplicates": False,
+        "ties": RULE,
+    }
     asked = {key: given[key] for key in usual if key in given}
     if was is None:
         return cast("Definition", {"selector": POINTS, **usual, **STREAM, **asked})
@@ -123,7 +134,7 @@ def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goa
             f"selection {name!r} was drawn by {was['selector']}, not by {POINTS}; {fixed}"
         )
     for key, value in asked.items():
-        if was.get(key) != value:
+        if was.get(key, usual[key]) != value:
             raise FixedSelectionError(
                 f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
             )
@@ -140,13 +151,15 @@ def next_points(
     engine: str,
     workers: int | None,
 ) -> tuple[Point, ...]:
-    """Return the ``number`` points that follow those of a selection ``so_far``, given the answers to these
-    under a truth, in images other than those ``masked``, which have a map of it; SelectionError if no pixel
-    can be drawn.
+    """Return the ``number`` points, or a few more to make looks whole, that follow those of a selection
+    ``so_far``, given the answers to these under a truth, in images other than those ``masked``, which have a
+    map of it; SelectionError if no pixel can be drawn.
     """
     models = so_far.models
     define = so_far.definition
     held = so_far.points
+    each = points_of_a_look(define)
+    number = each * -(-number // each)  # whole looks
     run = {"engine": engine, "workers": workers}
     images = drawable(study, models, define)
     scope = Scope(models, truth, define.get("border", 0), models)
@@ -169,9 +182,9 @@ def next_points(
     if not held:
         among = [image for image in images if image not in masked]
         _tell_needs(sampled_covariance(study, scope, among, goal_of(define)))
-    by = point_allocation(_so_far(study, pool, held, truth), goal_of(define))
+    by = point_allocation(_so_far(study, pool, held, define, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
-    drawn = pool.draw(by, numbers)
+    drawn = pool.draw(by, numbers.reshape(-1, each))
     rows = study.corpus.by_id({image for image, _, _ in drawn})
     working = study.settings.working_size
     round_ = max((point.round for point in held), default=0) + 1
@@ -209,10 +222,13 @@ def goal_of(define: Definition) -> PointGoal:
     return define.get("goal", "order")
 
 
-def _so_far(study: Study, pool: StoredPool, held: Sequence[Point], truth: str) -> PointTotals:
+def _so_far(
+    study: Study, pool: StoredPool, held: Sequence[Point], define: Definition, truth: str
+) -> PointTotals:
     """Return the confusion counts of the pool as masks and the answers to earlier draws show them."""
     known = point_truth(study, held, truth)
     told = np.flatnonzero(known.labelled | known.known)
     chance = np.array([point.probability for point in held])
     place = np.where(known.labelled[told], GONE, told)
-    return totals_from(pool, PointAnswers(place, chance[told], known.shares[told]), study.classes)
+    look = told // points_of_a_look(define)
+    return totals_from(pool, PointAnswers(place, chance[told], known.shares[told], look), study.classes)
