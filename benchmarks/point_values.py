@@ -1,7 +1,7 @@
 """How well points tell a model's own mIoU: ten networks of CamVid together, and each of them alone, with points
 drawn for their own values (`select --points --goal values`).
 
-    python benchmarks/point_values.py run --repeats 50      # resumable; half an hour on one core
+    python benchmarks/point_values.py run --repeats 50      # resumable; hours on one core
     python benchmarks/point_values.py table                 # writes docs/benchmarks/data/point_values.csv
 
 Conventions: as in points.py; rounds end at 100, 300 and 1,000 answers, all of them right. Void pixels are left
@@ -148,7 +148,8 @@ def table() -> None:
             if not mine:
                 continue
             means = {
-                key: np.mean([row[key] for row in mine]).round(4) for key in ("error", "bias", "covered")
+                key: round(float(np.mean([row[key] for row in mine])), 4)
+                for key in ("error", "bias", "covered")
             }
             print(models, budget, means)
 

@@ -195,6 +195,7 @@ def test_where_no_number_of_points_would_tell_it_says_so(
     drawn(study)
     answer(study, corpus)
     leave_open(study, [gap(study, 0.0, 0.03)])
+    fs.report(study, selection="points")
     monkeypatch.setattr("faultscape.ranking.planning.point_needs.MOST_POINTS", 200)
     told = repr(fs.status(study))
     assert "model-0 or model-1 (more than 20,000 points would be needed)" in told

@@ -23,7 +23,7 @@ from faultscape.ranking.points.intervals import (
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals
 
-FEW = 5  # points that decide a class, below which its interval holds the truth too rarely (measured)
+FEW = 5  # points that decide a class, below which its interval is not to be relied on
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,7 @@ def draw_points(
     >>> rows = (np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([3, 1, 2]))
     >>> draws = draw_points(*rows, np.array([0.1, 0.7 / 3]), 2, per_image=2)
     >>> draws.image.tolist(), draws.look.tolist()
-    ([1, 1, 1, 1], [0, 0, 1, 1])
+    ([1, 1, 0, 0], [0, 0, 1, 1])
     """
     if number < 0 or taken < 0 or per_image < 1:
         raise OptionError(

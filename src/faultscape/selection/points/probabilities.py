@@ -96,7 +96,7 @@ def mixed(weights: np.ndarray, totals: np.ndarray) -> np.ndarray:
     """Return (X,) the probabilities of pixels with these `Allocation.weights` (3, X), or of images with these
     sums over their pixels; ``totals`` (3,) are the sums over all.
 
-    >>> mixed(np.array([[1.0, 3.0], [0.0, 2.0], [0.0, 0.0]]), np.array([4.0, 2.0, 0.0])).tolist()
+    >>> mixed(np.array([[1.0, 3.0], [0.0, 2.0], [0.0, 0.0]]), np.array([4.0, 2.0, 0.0])).round(4).tolist()
     [0.1375, 0.8625]
     """
     even = weights[0] / totals[0]

@@ -25,6 +25,7 @@ from faultscape.ranking.planning.point_needs import (
 )
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
+from faultscape.reading.label_counts import labelled_number
 from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
 from faultscape.reading.points.needs import sampled_covariance
 from faultscape.reading.points.pool import drawable
@@ -175,12 +176,13 @@ def advise_points(
     goal: str,
     asked: str | None,
 ) -> Recommended | None:
-    """Return what to do next: with points where they were begun, or where no images are drawn and points are
-    quicker; otherwise the recommendation ``of_images``, which then says if points are quicker.
+    """Return what to do next: with points where they were begun, or where no images are drawn or have a mask
+    and points are quicker; otherwise the recommendation ``of_images``, which then says if points are quicker.
     """
     begun = looked.answered or (looked.name and not drawn.images)
     cheaper = quicker(numbers)
-    if drawn.labels or not (begun or (cheaper and not drawn.images)):
+    masks = drawn.images or labelled_number(study, study.ids, study.likely_truth)
+    if drawn.labels or not (begun or (cheaper and not masks)):
         if of_images is None or of_images["instead"] or of_images["verb"] == "rank" or not cheaper:
             return of_images
         line = f"faultscape select {study.place} --points {NUMBER}"
