@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -30,6 +31,19 @@ def pointed(to: Path) -> tuple[str, made.Corpus]:
     too.
     """
     return copied("points", _make, to)
+
+
+def with_own_photos(corpus: made.Corpus, folder: Path, points: int) -> tuple[str, Path]:
+    """Draw the points of two models in a study of a copy of the photos, which a test may change; return the
+    study and that copy.
+    """
+    study = str(folder / "moving")
+    photos = shutil.copytree(corpus.photos, folder / "photos")
+    fs.collect(study, str(photos), classes=str(corpus.classes))
+    fs.predict(study, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, sampling=fs.Sampling(points=points), engine="local")
+    return study, photos
 
 
 def points_of(study: str, name: str = "points") -> tuple[Point, ...]:

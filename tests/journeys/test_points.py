@@ -33,7 +33,7 @@ from faultscape.selection.points.probabilities import point_allocation, point_pr
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.withdrawal import take_back_all
-from made_point_study import POINTS, answer_all, by_truth, fill, lines, pointed, points_of
+from made_point_study import POINTS, answer_all, by_truth, fill, lines, pointed, points_of, with_own_photos
 from refusals import refused
 
 CLASSES = len(made.NAMES)
@@ -518,13 +518,8 @@ def test_a_few_answers_are_too_few(study: str, tmp_path: Path) -> None:
 
 
 def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: Path) -> None:
-    photos = tmp_path / "photos"
-    shutil.copytree(corpus.photos, photos)
-    moved = str(tmp_path / "moved")
-    fs.collect(moved, str(photos), classes=str(corpus.classes))
-    fs.predict(moved, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
-    fs.compare(moved, engine="local")
-    drawn = fs.select(moved, sampling=fs.Sampling(points=20), engine="local").points
+    moved, photos = with_own_photos(corpus, tmp_path, 20)
+    drawn = points_of(moved)
     (photos / f"{drawn[0].image}.png").unlink()
     found = fs.label.export(moved, str(tmp_path / "out"), selection="points")
     gone = len({(p.image, p.row, p.column) for p in drawn if p.image == drawn[0].image})

@@ -19,7 +19,16 @@ from faultscape.errors import LabellingError, StudyError
 from faultscape.reading.points.evidence import read_point_evidence
 from faultscape.reading.study import Study
 from faultscape.study.tables.logs import read_failures
-from made_point_study import answer_all, by_truth, fill, lines, pointed, points_of, put_lines
+from made_point_study import (
+    answer_all,
+    by_truth,
+    fill,
+    lines,
+    pointed,
+    points_of,
+    put_lines,
+    with_own_photos,
+)
 from refusals import refused, refused_line, told
 
 ODD_PERSON = "=cmd|' /C calc'!A0"
@@ -192,13 +201,7 @@ def test_answers_with_a_class_that_left_the_list_are_open_again(
 def test_points_of_an_image_that_left_or_has_another_size_are_refused_until_they_are_redrawn(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    photos = tmp_path / "photos"
-    shutil.copytree(corpus.photos, photos)
-    study = str(tmp_path / "moving")
-    fs.collect(study, str(photos), classes=str(corpus.classes))
-    fs.predict(study, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=60), engine="local")
+    study, photos = with_own_photos(corpus, tmp_path, 60)
     answer_all(study, corpus, tmp_path / "all")
     image = points_of(study)[0].image
     Image.fromarray(np.zeros((20, 30, 3), np.uint8)).save(photos / f"{image}.png")
