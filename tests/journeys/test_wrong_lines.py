@@ -256,19 +256,18 @@ label export {selected} out --done --again -> --again is about images to label; 
 label export {selected} out --done --selection order -> --selection is about images to label; --done writes every
 label export {selected} out --format cvat-masks --prefill model-1 --outlines -> --outlines needs --prefill and a format with polygons (labelme, cvat, label-studio
 label import {selected} none/ -> no such file or folder
-label import {answers} semicolons.csv -> its columns seem to be separated by semicolons
 label import {answers} noise.csv -> noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8
 label import {labelled} {truth} --truth Labels -> truth 'Labels' and truth 'labels' differ only
 label import {selected} discard.csv --labels 255=void -> --labels applies to labels; ... discard.csv holds discards
 label import {selected} discard.csv -> 'nope' is not an image of the study
-label export {pointed} out --selection points --format png -> selection 'points' asks about points, with --format points; --format png does not fit it
+label export {pointed} out --selection points --format png -> selection 'points' asks about points, with --format points, cvat or label-studio; --format png does not fit it
 label export {selected} out --format points -> selection 'main' asks for labels of images; --format points does not fit it
 label export {answers} out --format points -> --format points does not fit a study of classifiers; use csv
 label export {pointed} out --prefill model-1 -> --prefill applies to masks only; points are never pre-filled
 label import {pointed} points-nowhere.csv -> 'nope' is not an image of the study
 label import {pointed} points-outside.csv -> row 36, column 0 lies outside of 'part0/photo 000', which has 36 rows and 48 columns
 label import {pointed} points-odd.csv -> expected a row and a column, from 0; got '-1' and 'x'
-label import {pointed} points-blank.csv -> no line could be used; no line is filled in
+label import {pointed} points-blank.csv -> no answer could be used; no point is answered
 label import {selected} points-undrawn.csv -> row 1, column 2 of 'part0/photo 000' was not drawn: no selection has it
 label import {pointed} discard.csv --format points -> is not a table of points, which needs the columns image, row, column, answer
 rank {pointed} -> there are no labels yet
