@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,14 @@ def test_where_every_image_has_a_mask_a_metric_is_that_of_the_masks(metric: str)
     assert found.values == pytest.approx(exactly(of, metric), abs=1e-12)
     assert found.intervals == pytest.approx(np.tile(found.values[:, None], 2))
     assert (point_confusion(totals) == of.confusion).all()
+
+
+def test_the_value_of_a_class_lies_between_0_and_1_though_its_estimate_may_not() -> None:
+    of = world()
+    pool, answers, _ = drawn(of, 60)
+    found = point_measure(point_totals(pool, answers), "iou 0")
+    below = replace(found, found=replace(found.found, score=found.values - 1.01))
+    assert (below.values == 0).all()
 
 
 @pytest.mark.parametrize("metric", POINT_METRICS)

@@ -214,6 +214,7 @@ def test_cannot_tell_is_left_out_and_what_it_leaves_open_is_reported():
     assert told.corrected == pytest.approx(fewer.corrected, rel=1e-6)
     found = point_scores(told)
     low, high = open_range(told, found).T
+    assert told.draws + told.missing_draws == DRAWS
     assert (low < 0).all()
     assert (high > 0).all()
     assert (open_range(fewer, point_scores(fewer)) == 0).all()
@@ -228,6 +229,17 @@ def test_cannot_tell_is_left_out_and_what_it_leaves_open_is_reported():
         )
         assert (low - 1e-12 <= terms / DRAWS).all()
         assert (terms / DRAWS <= high + 1e-12).all()
+
+
+def test_a_point_that_cannot_be_told_adds_no_draw_to_a_look_with_others():
+    pool, place = MADE.pool()
+    even = np.full(len(MADE.truth), 1 / len(MADE.truth))
+    answers = MADE.answers(place, np.arange(6), even)
+    shares = answers.shares.copy()
+    shares[[0, 4, 5]] = 0  # one of the first look, and the whole last one
+    look = np.repeat(np.arange(3), 2)
+    told = point_totals(pool, PointAnswers(answers.place, answers.probability, shares, look))
+    assert (told.draws, told.missing_draws) == (2, 1)
 
 
 def test_a_point_on_a_border_counts_half_for_each_side():

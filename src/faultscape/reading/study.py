@@ -463,9 +463,11 @@ class Study:
             return truth
         known = self.truths
         if not known:
+            asks = next((name for name, made in self.selections.items() if made.slots.points), "")
+            serve = f", or answer points with `faultscape label serve {self.place} --selection {asks}`"
             raise StudyError(
                 f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with"
-                f" `faultscape label import {self.place} SOURCE`"
+                f" `faultscape label import {self.place} SOURCE`{serve if asks else ''}"
             )
         if asked is not None:
             raise StudyError(

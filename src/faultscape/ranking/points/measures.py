@@ -39,8 +39,8 @@ class PointMeasure:
 
     @property
     def values(self) -> np.ndarray:
-        """(J,) the estimates."""
-        return self.found.score
+        """(J,) the estimates, between 0 and 1 as the intervals: that of a rare class may lie below 0."""
+        return np.clip(self.found.score, 0, 1)
 
 
 def point_measure(totals: PointTotals, metric: str = "miou", *, over: Over = "union") -> PointMeasure:

@@ -17,7 +17,7 @@ def open_range(totals: PointTotals, found: PointScores) -> np.ndarray:
     """Return (J, 2) by how much each score could change, down and up, if the points that nobody could answer
     had been answered, with any class.
     """
-    number = totals.draws + len(totals.missing_weight)
+    number = totals.draws + totals.missing_draws
     shares = np.ones((len(totals.missing_weight), len(totals.belief.bias)), bool)
     p = totals.belief.probabilities(totals.missing) if len(shares) else shares.astype(float)
     return _range(found, totals.missing, shares, p, totals.missing_weight / max(number, 1))

@@ -37,8 +37,9 @@ class PointTotals:
     of its look; ``left`` (M, C + 1), what each point adds, is what it shows less the guess, times the
     weight. ``look`` (M,) numbers the ``draws`` with an answer, and ``said`` (J, M) are the predictions at
     the points. ``missing`` and ``missing_weight`` hold
-    the predictions (J, K) and weights (K,) of the points that could not be answered. ``seen`` (C,) says
-    whether any answer or mask has a class.
+    the predictions (J, K) and weights (K,) of the points that could not be answered, and ``missing_draws`` is
+    how many more draws there would be with answers to these. ``seen`` (C,) says whether any answer or mask
+    has a class.
     """
 
     pool: Pool
@@ -53,6 +54,7 @@ class PointTotals:
     draws: int
     missing: np.ndarray
     missing_weight: np.ndarray
+    missing_draws: int
     seen: np.ndarray
 
     @property
@@ -161,6 +163,7 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
         len(looks),
         pool.said[:, answers.place[missing]],
         1 / answers.probability[missing] / np.bincount(answers.look)[answers.look[missing]],
+        answers.draws - len(looks),
         seen,
     )
 

@@ -96,7 +96,7 @@ class _PointMeasures(Artefact):
         return [name for name in points if self.exists(study, name)]
 
     def describe(self, study: Study, name: str) -> str:
-        return f"from the points of {name}, against {self.truth(study, name)}"
+        return f"from selection {name}, against {self.truth(study, name)}"
 
     def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
         given = {"selection": name, **named(truth=self.truth(study, name)), **self.options(study, name)}

@@ -230,8 +230,8 @@ def _next(
         )
         return "select", NUMBER, why
     if looked.waiting:
-        told = f"{counted(looked.points, 'point is', 'points are')} drawn"
-        return "label", 0, f"{told} and {looked.waiting:,} of them are not answered: answer them, then rank."
+        drawn = counted(looked.points, "drawn point")
+        return "label", 0, f"{looked.waiting:,} of {drawn} are not answered yet: answer them, then rank."
     if name in open_points(study):
         more = more_points(study, name)
         why = (

@@ -147,8 +147,7 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
     rows = [
         (
             f"models {row['apart']:g} apart",
-            many_points(row["points"]),
-            hours_range(row["point_hours"], row["point_hours"]),
+            *_drawn_points(found, row["points"], row["points"]),
             *(("", "") if row["maps"] is None else _maps(found, row["maps"], row["maps"])),
         )
         for row in points["apart"]
@@ -178,8 +177,10 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
 def _of_points(found: LabelPlan, row: Needed) -> tuple[str, str]:
     if row["labels"] is None:
         return "none", ""
-    low = int(row["low"] or 0)
-    high = int(row["high"] or 0)
+    return _drawn_points(found, int(row["low"] or 0), int(row["high"] or 0))
+
+
+def _drawn_points(found: LabelPlan, low: int, high: int) -> tuple[str, str]:
     hours = [min(number, MOST_POINTS) * found.costs["point"] / 3600 for number in (low, high)]
     ends = dict.fromkeys([many_points(low), many_points(high)])
     return " to ".join(ends), hours_range(hours[0], hours[1], at_least=high > MOST_POINTS)
