@@ -511,7 +511,7 @@ class TestCompletion:
             ([""], list(VERBS)),
             (["label", "ex"], ["export"]),
             (["label", ""], list(GROUPS["label"])),
-            (["select", "study", "--per"], ["--per-class"]),
+            (["select", "study", "--per"], ["--per-class", "--per-image"]),
             (["label", "export", "study", "--anyw"], ["--anyway"]),
             (["select", "study", "--goal", ""], ["order", "best", "values"]),
             (["status", "study", "--progress", "l"], ["lines"]),

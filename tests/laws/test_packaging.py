@@ -145,7 +145,9 @@ def test_all_installs_what_a_user_may_want() -> None:
 
 def test_one_line_installs_what_benchmarks_import() -> None:
     # which tests start as well
-    assert imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server"} == APART
+    assert (
+        imported("benchmarks") - BASE - modules(EXTRAS["bench"]) - {"postgres_server", "playwright"} == APART
+    )
 
 
 def test_a_benchmark_says_how_what_it_may_lack_is_installed() -> None:

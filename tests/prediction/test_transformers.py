@@ -344,4 +344,4 @@ def test_opening_one_warns_of_nothing_and_names_find_the_studys_classes(saved: d
         for kind in ("beit", "mask2former"):
             assert isinstance(catalogue.open_model(str(saved[kind])), Inference)
     assert not heard
-    assert mapping._plain("Traffic_Light") == "traffic light"
+    assert mapping.plain_name("Traffic_Light") == "traffic light"

@@ -35,6 +35,7 @@ from faultscape.nouns import BORDER, Classes
 
 UNANSWERED = "unanswered"
 _OTHER = "border with"
+_SHAPE = "points"  # CVAT's name of a shape
 _OFF = 1.0  # pixels that a point may lie from the drawn one
 _LACKS = "is not among the labels of meta"
 _LONGEST = 64  # letters of the name of a label in CVAT's database
@@ -60,10 +61,10 @@ def write(points: Sequence[AskedPoint], classes: Classes) -> dict[str, bytes]:
         name = image + PurePosixPath(mine[0].photo).suffix
         lines = (_element(point) for point in mine)
         images.append(cvat_images.image_element(number, name, mine[0].size, lines, f"image {image[:80]!r}"))
-    head = cvat_images.head_of_task(len(images), colours, "points")
+    head = cvat_images.head_of_task(len(images), colours, _SHAPE)
     return {
         NAME: b"".join([head, *images, b"</annotations>\n"]),
-        cvat_images.LABELS: cvat_images.labels_json(colours, "points", dict.fromkeys(classes.names, _OTHER)),
+        cvat_images.LABELS: cvat_images.labels_json(colours, _SHAPE, dict.fromkeys(classes.names, _OTHER)),
     }
 
 
@@ -75,7 +76,7 @@ def recognise(path: Path) -> int | None:
         return None
     file = cvat_images.parsed(path)
     kinds = {shape.kind for _, _, shape in _shapes(file)}
-    if UNANSWERED not in file.labels and ("points" not in kinds or kinds & {*AREAS}):
+    if UNANSWERED not in file.labels and (_SHAPE not in kinds or kinds & {*AREAS}):
         return None
     return len(_lines(file).answers)
 
@@ -144,7 +145,7 @@ def _lines(file: SaidFile) -> PointLines:
 
 
 def _places_of(shape: SaidShape) -> list[tuple[float, float]]:
-    if shape.kind != "points":
+    if shape.kind != _SHAPE:
         raise LabellingError(f"a {shape.kind} is not a point; delete it, and change the labels of points")
     if not shape.said.get("label", "").strip():
         raise LabellingError("a point has no label")

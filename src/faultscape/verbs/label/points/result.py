@@ -11,6 +11,8 @@ from faultscape.errors import counted
 from faultscape.terminal_lines import wrapped
 from faultscape.verbs.label.result import next_lines
 
+_TABLE = "points"  # the format with a table and crops
+
 
 @dataclass(frozen=True)
 class PointsExported:
@@ -22,7 +24,7 @@ class PointsExported:
     points: int  # how many are open; 0 without a file
     seen: int  # how many of them people can see: the files of the others' images are missing or changed
     answered: int  # points left out: answered already, or their image has a label
-    format: str = "points"  # name of the label format
+    format: str = _TABLE  # name of the label format
     then: str = ""  # the command that imports the answers
     says: str = ""  # what to do with the files
 
@@ -31,11 +33,11 @@ class PointsExported:
         if not self.points:
             return f"no points are open; nothing was written{rest}"
         unseen = self.points - self.seen
-        around = ", a crop of the image around each" if self.format == "points" else f" ({self.format})"
+        around = ", a crop of the image around each" if self.format == _TABLE else f" ({self.format})"
         lines = wrapped(f"{self.path}: {counted(self.points, 'point')}{around}{rest}")
         if unseen:
             lie = counted(unseen, "point lies in an image", "points lie in images")
-            lack = "without a crop" if self.format == "points" else "not among them"
+            lack = "without a crop" if self.format == _TABLE else "not among them"
             lines += wrapped(f"{lie} whose file is missing or has changed, and {lack}")
         return "\n".join([*lines, *next_lines(self.says, self.then)])
 
