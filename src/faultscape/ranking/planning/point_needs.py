@@ -132,6 +132,16 @@ def point_worlds(score: np.ndarray, covariance: np.ndarray, draws: int, seed: in
     return 1 - (score + np.random.default_rng(seed).standard_normal((WORLDS, len(score))) @ root.T)
 
 
+def points_for_score(covariance: np.ndarray, half: float) -> int:
+    """Return how many points make 95 % intervals of all scores at most as wide as twice ``half``, if a draw
+    adds to them by this covariance (J, J).
+
+    >>> points_for_score(np.diag([0.04, 0.09]), 0.03)
+    385
+    """
+    return int(np.ceil(np.diagonal(covariance).max() * (ndtri(0.975) / half) ** 2))
+
+
 def many_points(points: int) -> str:
     """Return a number of points, rounded up to two digits.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.ranking.points.answers import PointAnswers
+from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.totals import PointTotals
 
@@ -31,7 +31,8 @@ def border_range(totals: PointTotals, answers: PointAnswers, found: PointScores)
     """
     between = np.flatnonzero(answers.known & ((answers.shares > 0).sum(1) > 1))
     look = answers.look[between]
-    weight = 1 / answers.probability[between] / np.bincount(answers.look, minlength=1)[look]
+    counted = answers.look[answers.known | (answers.place == GONE)]
+    weight = 1 / answers.probability[between] / np.bincount(counted, minlength=1)[look]
     shares = answers.shares[between]
     said = totals.pool.said[:, answers.place[between]]
     return _range(found, said, shares > 0, shares, weight / max(totals.draws, 1))

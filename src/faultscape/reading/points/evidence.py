@@ -172,8 +172,7 @@ def _refuse_changed_images(study: Study, name: str) -> None:
     if gone := study.selection(name).gone:
         image, how = min(gone.items())
         raise RankingError(
-            f"points of {name!r} were drawn in image {image!r}, which {how}: redraw them with `faultscape"
-            f" select {study.place} --selector points --as {name} --replace` (answers count for both)"
+            f"points of {name!r} were drawn in image {image!r}, which {how}: {_drawn_again(study, name)}"
         )
 
 
@@ -187,8 +186,7 @@ def _refuse_lost_maps(study: Study, name: str, images: Sequence[str], truth: str
         have = f"{counted(len(lost), 'image has', 'images have')} none in truth {truth!r} ({lost[0]})"
         raise RankingError(
             f"points of {name!r} were drawn among the images without a mask, and of those that had one then"
-            f" {have}: import it again, discard the image, or redraw the points with `faultscape select"
-            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+            f" {have}: import it again, discard the image, or {_drawn_again(study, name)}"
         )
 
 
@@ -198,7 +196,14 @@ def _refuse_other_pool(study: Study, name: str, pool: StoredPool) -> None:
     size = int(pool.pixels.sum())
     if size != slots.points[0].pool:
         raise RankingError(
-            f"selection {name!r} was drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
-            f" {size:,} now, in {counted(len(pool.images), 'image')}: redraw it with `faultscape select"
-            f" {study.place} --selector points --as {name} --replace` (answers count for both)"
+            f"points of {name!r} were drawn from {slots.points[0].pool:,} pixels of maps, and the study has"
+            f" {size:,} now, in {counted(len(pool.images), 'image')}: {_drawn_again(study, name)}"
         )
+
+
+def _drawn_again(study: Study, name: str) -> str:
+    """Return how a selection of points is drawn again."""
+    return (
+        f"redraw them with `faultscape select {study.place} --selector points --as {name} --replace` (an"
+        " answer counts wherever its pixel is drawn again)"
+    )

@@ -17,7 +17,7 @@ import numpy as np
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
 from faultscape.nouns import Definition, Point, Slots
 from faultscape.ranking.planning.label_needs import apart_needed
-from faultscape.ranking.planning.point_needs import many_points, point_curve
+from faultscape.ranking.planning.point_needs import many_points, point_curve, points_for_score
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
@@ -43,6 +43,7 @@ NUMBER = 300
 WIDEST = 100  # pixels of a border
 MOST_OF_IMAGE = 50  # points of an image that are drawn together
 _TOLD = (1.5, 5.0)  # differences of two models, of 100 points of mIoU
+_TOLD_SCORE = 3.0  # half of an interval of a score, of 100 points of mIoU
 
 
 def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectOptions) -> Slots:
@@ -67,8 +68,8 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
                 what = "models" if old.slots.models != models else "images"
                 raise FixedSelectionError(
                     f"{what} changed since selection {name!r} was drawn, so that no more can be added; redraw"
-                    " it with --selector points --replace, or draw another with --as NAME (answers count for"
-                    " both)"
+                    " it with --selector points --replace, or draw another with --as NAME (an answer counts"
+                    " wherever its pixel is drawn again)"
                 )
             if not {"more", "points"} & set(given):
                 number = len(held)  # no more were requested
@@ -136,7 +137,7 @@ def _definition(name: str, given: Mapping[str, Any], was: Definition | None, goa
     for key, value in asked.items():
         if was.get(key, usual[key]) != value:
             raise FixedSelectionError(
-                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+                f"selection {name!r} was drawn with {key} {was.get(key, usual[key])}, not {value}; {fixed}"
             )
     return was
 
@@ -181,7 +182,7 @@ def next_points(
         )
     if not held:
         among = [image for image in images if image not in masked]
-        _tell_needs(sampled_covariance(study, scope, among, goal_of(define)))
+        _tell_needs(sampled_covariance(study, scope, among, goal_of(define)), goal_of(define))
     by = point_allocation(_so_far(study, pool, held, define, truth), goal_of(define))
     numbers = np.random.default_rng(stream(define)).random(len(held) + number)[len(held) :]
     drawn = pool.draw(by, numbers.reshape(-1, each))
@@ -205,9 +206,11 @@ def next_points(
     )
 
 
-def _tell_needs(covariance: np.ndarray) -> None:
-    """Say before anybody answers how many points close models need."""
-    if len(covariance) < 2:
+def _tell_needs(covariance: np.ndarray, goal: PointGoal) -> None:
+    """Say before anybody answers how many points close models need, or their scores."""
+    if goal == "values":
+        points = many_points(points_for_score(covariance, _TOLD_SCORE / 100))
+        print(f"note: each mIoU is known to about ±{_TOLD_SCORE:g} points of 100 from {points} answers on")
         return
     curve = point_curve(covariance)
     close, far = (many_points(int(apart_needed(distance / 100, curve))) for distance in _TOLD)

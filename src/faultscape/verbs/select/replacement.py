@@ -218,7 +218,12 @@ def replace_selection(study: Study, slots: Slots, drawn_from: str, name: str) ->
             labelled = _labelled(study, old.slots)
             item = "point" if old.slots.points else "image"
             those = counted(labelled, f"{item} has", f"{item}s have") if labelled else "only spares have"
-            words += f"; the old one, of which {those} labels, is {kept} now, and labels count for both"
+            for_both = (
+                "an answer counts wherever its pixel is drawn again"
+                if old.slots.points
+                else "labels count for both"
+            )
+            words += f"; the old one, of which {those} labels, is {kept} now, and {for_both}"
         # until the new one is written there is none, rather than a mixture of old and new
         selections.path(root, name, "json").unlink()
     selections.write_selection(root, slots, drawn_from, name)

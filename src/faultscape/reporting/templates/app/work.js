@@ -298,6 +298,7 @@
   const set_border = (to) => {
     border = to;
     $("border").setAttribute("aria-pressed", String(border !== null));
+    $("border").firstElementChild.textContent = border === null ? "On a border between …" : border ? "… " + border + ", and which class?" : "A border: of which two classes?";
     for (const button of classes) if (border && button.dataset.say === border) button.setAttribute("aria-pressed", "true"); else button.removeAttribute("aria-pressed");
     if (border !== null) say(border ? "a border of " + border + " and which class?" : "a border between which two classes?");
   };
