@@ -237,7 +237,9 @@ def test_void_cannot_tell_and_borders_are_answers_and_are_taken_back(
     assert answers(4)[-1] == f"{other}|{one}"
     assert page.get_attribute("#border", "aria-pressed") == "false"
     page.click("#border")
+    assert page.inner_text("#border span") == "A border: of which two classes?"
     then(lambda: page.click("[data-say='void']"))  # no border after all
+    assert page.inner_text("#border span") == "On a border between …"
     assert answers(5)[-1] == "void"
     counted = PointAnswers(held.root).answers()
     items = asked_pixels(held.root)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -143,6 +144,9 @@ def test_select_says_it_too_before_anybody_clicks(study: str, capsys: pytest.Cap
     told = typed(f"faultscape select {study} --points {POINTS}", capsys)
     assert "note: two models 1.5 points of mIoU apart stay open until some " in told
     assert "stay open" not in typed(f"faultscape select {study} --as points --points {POINTS}", capsys)
+    told = typed(f"faultscape select {study} --as scores --goal values --points {POINTS}", capsys)
+    assert re.search(r"note: each mIoU is known to about ±3 points of 100 from [\d,]+ answers on", told)
+    assert "stay open" not in told
 
 
 def test_answers_narrow_the_plan_and_it_goes_on_with_the_points(study: str, corpus: made.Corpus) -> None:

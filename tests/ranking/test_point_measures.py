@@ -140,3 +140,22 @@ def test_the_range_of_borders_holds_what_any_answers_to_them_would_give() -> Non
         assert low[j] == pytest.approx(-suits / 600, rel=0.05)
     without = point_totals(pool, sure, void=False)
     assert (border_range(without, sure, point_measure(without).found) == 0).all()
+
+
+def test_points_that_nobody_can_tell_leave_the_range_of_borders_in_their_looks_alone() -> None:
+    of = world(void=0.0)
+    pool, place = of.pool()
+    pixels = np.random.default_rng(2).choice(len(of.truth), 200)
+    alone = of.answers(place, pixels, np.full(len(of.truth), 1 / len(of.truth)))
+    shares = alone.shares.copy()
+    shares[::10, :CLASSES] = 1 / CLASSES
+    alone = PointAnswers(alone.place, alone.probability, shares)
+    untold = np.stack([shares, np.zeros_like(shares)], 1).reshape(-1, CLASSES + 1)
+    looks = np.repeat(np.arange(200), 2)
+    together = PointAnswers(np.repeat(alone.place, 2), np.repeat(alone.probability, 2), untold, looks)
+    ranges = []
+    for answers in (alone, together):
+        totals = point_totals(pool, answers, void=False)
+        ranges.append(border_range(totals, answers, point_measure(totals, "pixel_accuracy").found))
+    assert (ranges[0][:, 1] > 0).all()
+    assert np.allclose(*ranges)
