@@ -6,6 +6,7 @@ import csv
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import faultscape as fs
 import made
@@ -16,13 +17,50 @@ from golden import STUDY, copied
 POINTS = 150
 
 
+def compared(
+    folder: Path,
+    corpus: made.Corpus,
+    models: Mapping[str, Path | str] | None = None,
+    *,
+    photos: Path | None = None,
+    shard_size: int = 4,
+    **options: Any,
+) -> str:
+    """Make a study of a corpus, or of other photos, with its models or others, and draw nothing."""
+    study = str(folder)
+    storage = fs.Storage(shard_size=shard_size)
+    fs.collect(study, str(photos or corpus.photos), classes=str(corpus.classes), storage=storage, **options)
+    with_models(study, corpus.models if models is None else models)
+    return study
+
+
+def some(corpus: made.Corpus, *names: str) -> dict[str, Path]:
+    return {name: corpus.models[name] for name in names}
+
+
+def with_models(study: str, models: Mapping[str, Path | str], **options: Any) -> None:
+    """Add models to a study, and compare them with those that it has."""
+    fs.predict(study, models, engine="local", **options)
+    fs.compare(study, engine="local")
+
+
+def draw_points(study: str, points: int, **how: Any) -> tuple[Point, ...]:
+    return fs.select(study, sampling=fs.Sampling(points=points, **how), engine="local").points
+
+
+def group_images(study: str) -> None:
+    """Make each image a group of its own, by its number."""
+    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+
+
+def take_classes(study: str, classes: Path) -> None:
+    """Give a study another list of classes."""
+    fs.collect(study, classes=str(classes))
+
+
 def _make(folder: Path) -> made.Corpus:
     corpus = made.corpus(folder / "corpus", images=10, models=4)
-    study = str(made.collected(corpus, folder / STUDY, shard_size=4))
-    first = {name: source for name, source in corpus.models.items() if name != "model-3"}
-    fs.predict(study, first, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=POINTS), engine="local")
+    draw_points(compared(folder / STUDY, corpus, some(corpus, "model-0", "model-1", "model-2")), POINTS)
     return corpus
 
 
@@ -37,12 +75,9 @@ def with_own_photos(corpus: made.Corpus, folder: Path, points: int) -> tuple[str
     """Draw the points of two models in a study of a copy of the photos, which a test may change; return the
     study and that copy.
     """
-    study = str(folder / "moving")
     photos = shutil.copytree(corpus.photos, folder / "photos")
-    fs.collect(study, str(photos), classes=str(corpus.classes))
-    fs.predict(study, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=points), engine="local")
+    study = compared(folder / "moving", corpus, some(corpus, "model-0", "model-2"), photos=photos)
+    draw_points(study, points)
     return study, photos
 
 

@@ -20,9 +20,9 @@ from faultscape.reading.study import Study
 from faultscape.verbs.graph import nodes
 from golden import STUDY, copied
 from made_page import Page
+from made_point_study import POINTS, compared, draw_points, with_models
 from refusals import refused
 
-POINTS = 150
 CLASSES = len(made.NAMES)
 CANNOT_TELL = range(3, POINTS, 17)  # lines of the table
 BORDERS = range(4, POINTS, 19)
@@ -30,10 +30,7 @@ BORDERS = range(4, POINTS, 19)
 
 def _make(folder: Path) -> made.Corpus:
     corpus = made.corpus(folder / "corpus", images=10, models=3)
-    study = str(made.collected(corpus, folder / STUDY, shard_size=4))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=POINTS), engine="local")
+    draw_points(compared(folder / STUDY, corpus), POINTS)
     return corpus
 
 
@@ -265,8 +262,7 @@ def test_the_page_follows_the_answers_and_the_discards(study: str, corpus: made.
 
 def test_a_model_that_came_later_is_measured_by_the_same_answers(study: str, corpus: made.Corpus) -> None:
     answer(study, corpus)
-    fs.predict(study, {"later": corpus.models["model-2"]}, engine="local")
-    fs.compare(study, engine="local")
+    with_models(study, {"later": corpus.models["model-2"]})
     fs.rank(study, selection="points")
     found = measured(study).models
     assert list(found) == ["model-0", "model-1", "model-2", "later"]
@@ -278,11 +274,8 @@ def test_a_model_that_came_later_is_measured_by_the_same_answers(study: str, cor
 def test_the_page_without_the_image_files(corpus: made.Corpus, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     shutil.copytree(corpus.photos, photos)
-    study = str(tmp_path / "study")
-    fs.collect(study, str(photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=60), engine="local")
+    study = compared(tmp_path / "moving", corpus, photos=photos)
+    draw_points(study, 60)
     answer(study, corpus, most=60)
     fs.rank(study, selection="points")
     shutil.rmtree(photos)

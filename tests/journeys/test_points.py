@@ -9,7 +9,6 @@ import csv
 import json
 import shutil
 import sqlite3
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,21 @@ from faultscape.selection.points.probabilities import point_allocation, point_pr
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.points import PointAnswer, PointAnswers
 from faultscape.study.answers.withdrawal import take_back_all
-from made_point_study import POINTS, answer_all, by_truth, fill, lines, pointed, points_of, with_own_photos
+from made_point_study import (
+    POINTS,
+    answer_all,
+    by_truth,
+    compared,
+    fill,
+    group_images,
+    lines,
+    pointed,
+    points_of,
+    some,
+    take_classes,
+    with_models,
+    with_own_photos,
+)
 from refusals import refused
 
 CLASSES = len(made.NAMES)
@@ -240,8 +253,7 @@ def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
 ) -> None:
     answer_all(study, corpus, tmp_path / "all")
     fs.rank(study, selection="points")
-    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
-    fs.compare(study, engine="local")
+    with_models(study, some(corpus, "model-3"))
     states = made.states(study)
     assert (states["select"], states["label"], states["rank"]) == ("done", "done", "stale")
     found = fs.rank(study, selection="points")
@@ -259,7 +271,7 @@ def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     fs.select(study, sampling=fs.Sampling(points=POINTS), as_="again", engine="processes")
     other = str(made.collected(corpus, tmp_path / "other", shard_size=3))
     for name in ("model-2", "model-0", "model-1"):
-        fs.predict(other, {name: corpus.models[name]}, engine="local")
+        fs.predict(other, some(corpus, name), engine="local")
     fs.compare(other, engine="local")
     fs.select(other, sampling=fs.Sampling(points=POINTS), engine="local")
     first = points_of(study)
@@ -341,8 +353,7 @@ def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, cor
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, selection="points")
     with_truth = scopes()
-    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
-    fs.compare(study, engine="local")
+    with_models(study, some(corpus, "model-3"))
     fs.rank(study, selection="points")
     assert scopes() == with_truth + 1
     assert main(["predict", study, "--remove", "model-3"]) == 0
@@ -354,10 +365,7 @@ def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, cor
 def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     corpus: made.Corpus, tmp_path: Path, size: str
 ) -> None:
-    sized = str(tmp_path / "sized")
-    fs.collect(sized, str(corpus.photos), classes=str(corpus.classes), size=size)
-    fs.predict(sized, {name: corpus.models[name] for name in ("model-0", "model-2")}, engine="local")
-    fs.compare(sized, engine="local")
+    sized = compared(tmp_path / "sized", corpus, some(corpus, "model-0", "model-2"), size=size)
     drawn = fs.select(sized, sampling=fs.Sampling(points=40), engine="local").points
     held = Study(sized)
     truths = dict(zip(corpus.ids, corpus.truths, strict=True))
@@ -444,7 +452,7 @@ def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
         entry["name"] = {"car": "vehicle"}.get(entry["name"], entry["name"])
     classes["parents"] = {}
     (tmp_path / "renamed.json").write_text(json.dumps(classes))
-    fs.collect(study, classes=str(tmp_path / "renamed.json"))
+    take_classes(study, tmp_path / "renamed.json")
     seen = {one.answer for one in Study(study).point_answers.answers()}
     assert "vehicle" in seen
     assert "car" not in seen
@@ -532,7 +540,7 @@ def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corp
     with refused(RankingError, "if the pool has 6 groups of images; make them with `faultscape collect"):
         fs.rank(study, selection="points", population="future")
     assert fs.rank(study, selection="points").to_come == {}
-    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+    group_images(study)
     found = fs.rank(study, selection="points")
     pool, later = found.rankings["points"], found.to_come["points"]
     assert later.scores == pool.scores
@@ -555,20 +563,12 @@ def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corp
     assert width(known, "model-2") == pytest.approx(2 * 2.262 * error, rel=0.25)
 
 
-def study_of(folder: Path, corpus: made.Corpus, models: Mapping[str, Path | str]) -> str:
-    """A study of a corpus and some models, without a selection."""
-    made.collected(corpus, folder, shard_size=4)
-    fs.predict(str(folder), models, engine="local")
-    fs.compare(str(folder), engine="local")
-    return str(folder)
-
-
 @pytest.mark.parametrize("number", [2, 22])
 def test_any_number_of_models_is_drawn_for_and_ranked(
     corpus: made.Corpus, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     models = {f"net-{k:02d}": corpus.models[f"model-{k % 4}"] for k in range(number)}
-    study = study_of(tmp_path / "study", corpus, models)
+    study = compared(tmp_path / "study", corpus, models)
     capsys.readouterr()
     fs.select(study, sampling=fs.Sampling(points=60), engine="local")
     told = capsys.readouterr()
@@ -591,10 +591,7 @@ def test_images_of_different_sizes_are_drawn_from_by_their_pixels(tmp_path: Path
         shutil.copy(other / f"{small.ids[0]}.png", folder / "small.png")
     for name, folder in large.models.items():
         shutil.copy(small.models[name] / f"{small.ids[0]}.png", folder / "small.png")
-    study = str(tmp_path / "study")
-    fs.collect(study, str(large.photos), classes=str(large.classes), size="own")
-    fs.predict(study, large.models, engine="local")
-    fs.compare(study, engine="local")
+    study = compared(tmp_path / "study", large, size="own")
     drawn = fs.select(study, sampling=fs.Sampling(points=400), engine="local").points
     assert drawn[0].pool == 3 * 36 * 48 + 12 * 16
     inside = [(p.row < 12 and p.column < 16) for p in drawn if p.image == "small"]
@@ -609,7 +606,7 @@ def test_images_of_different_sizes_are_drawn_from_by_their_pixels(tmp_path: Path
 
 def test_a_pool_of_one_image_is_drawn_from(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=3)
-    study = study_of(tmp_path / "study", corpus, corpus.models)
+    study = compared(tmp_path / "study", corpus)
     drawn = fs.select(study, sampling=fs.Sampling(points=80), engine="local").points
     assert {p.image for p in drawn} == set(corpus.ids)
     answer_all(study, corpus, tmp_path / "all")
@@ -622,7 +619,7 @@ def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_al
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
     models = {f"net-{k}": corpus.models["model-2"] for k in range(3)}
-    study = study_of(tmp_path / "study", corpus, models)
+    study = compared(tmp_path / "study", corpus, models)
     drawn = fs.select(study, sampling=fs.Sampling(points=120), engine="local").points
     assert [p.probability for p in drawn] == pytest.approx([1 / (10 * 36 * 48)] * 120)
     answer_all(study, corpus, tmp_path / "all")
@@ -639,8 +636,7 @@ def test_a_margin_is_that_of_the_models_that_points_were_drawn_for(
     drawn = fs.select(study, sampling=fs.Sampling(points=60, border=1), as_="inside", engine="local").points
     answer_all(study, corpus, tmp_path / "all", "inside")
     before = fs.rank(study, selection="inside").rankings["points"].scores
-    fs.predict(study, {"model-3": corpus.models["model-3"]}, engine="local")
-    fs.compare(study, engine="local")
+    with_models(study, some(corpus, "model-3"))
     after = fs.rank(study, selection="inside").rankings["points"].scores
     assert [*after] == [*before, "model-3"]
     assert Study(study).selection("inside").slots.points == drawn

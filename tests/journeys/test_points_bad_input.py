@@ -27,6 +27,9 @@ from made_point_study import (
     pointed,
     points_of,
     put_lines,
+    some,
+    take_classes,
+    with_models,
     with_own_photos,
 )
 from refusals import refused, refused_line, told
@@ -174,12 +177,11 @@ def test_answers_with_a_class_that_left_the_list_are_open_again(
     classes = json.loads(corpus.classes.read_text())
     del classes["classes"][4]
     (tmp_path / "four.json").write_text(json.dumps(classes))
-    fs.collect(study, classes=str(tmp_path / "four.json"))
+    take_classes(study, tmp_path / "four.json")
     labels = {str(k): name for k, name in enumerate(("sky", "road", "car", "person", "void"))}
     (tmp_path / "labels.json").write_text(json.dumps(labels))
-    models = {name: corpus.models[name] for name in ("model-0", "model-1", "model-2")}
-    fs.predict(study, models, labels=str(tmp_path / "labels.json"), engine="local")
-    fs.compare(study, engine="local")
+    models = some(corpus, "model-0", "model-1", "model-2")
+    with_models(study, models, labels=str(tmp_path / "labels.json"))
     asked = len(pixels(study, 10**6))
     status = {stage: words for stage, _, words in fs.status(study).stages}
     drawn = [(p.image, p.row, p.column) for p in points_of(study)]
@@ -194,7 +196,7 @@ def test_answers_with_a_class_that_left_the_list_are_open_again(
     assert fs.label.import_(study, str(tmp_path / "again")).new == trees
     assert sum(answer == "void" for answer in said(study)) == trees
     assert fs.label.export(study, str(tmp_path / "more"), selection="points", anyway=True).points == 0
-    fs.collect(study, classes=str(corpus.classes))  # the class comes back, and what people said last stays
+    take_classes(study, corpus.classes)  # the class comes back, and what people said last stays
     assert asked == len([answer for answer in said(study) if answer])
 
 

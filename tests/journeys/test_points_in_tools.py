@@ -25,7 +25,7 @@ from faultscape.errors import LabellingError, OptionError
 from faultscape.formats.label_tools import label_studio
 from faultscape.reading.study import Study
 from faultscape.study.tables.logs import read_failures
-from made_point_study import answer_all, lines, pointed, points_of, put_lines
+from made_point_study import answer_all, compared, draw_points, lines, pointed, points_of, put_lines
 from refusals import refused
 
 WORDS = ("car", "sky", "void", "cannot tell", "road|car", "", "tree")  # one after the other
@@ -430,10 +430,8 @@ def test_a_class_that_is_called_as_an_answer_is_meant_before_it(tmp_path: Path) 
             entry["name"], entry["name"]
         )
     corpus.classes.write_text(json.dumps(classes))
-    study = str(made.collected(corpus, tmp_path / "study", shard_size=4))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=20), engine="local")
+    study = compared(tmp_path / "study", corpus)
+    draw_points(study, 20)
     with refused(LabellingError, "the class 'unanswered' is what CVAT calls a point without an answer"):
         fs.label.export(study, str(tmp_path / "cvat"), format="cvat")
     fs.label.export(study, str(tmp_path / "out"), format="label-studio")

@@ -23,6 +23,7 @@ from faultscape.standings import Gap
 from faultscape.study.answers.points import PointAnswer
 from faultscape.verbs.rank.artefact import STANDINGS
 from golden import STUDY, copied
+from made_point_study import compared
 from refusals import refused, refused_line
 
 POINTS = 60
@@ -30,9 +31,7 @@ POINTS = 60
 
 def _make(folder: Path) -> made.Corpus:
     corpus = made.corpus(folder / "corpus", images=8, models=3)
-    study = str(made.collected(corpus, folder / STUDY, shard_size=4))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    compared(folder / STUDY, corpus)
     return corpus
 
 

@@ -17,6 +17,7 @@ import made
 from faultscape.engine import processes
 from faultscape.reading.study import Study
 from faultscape.study.answers.points import PointAnswer
+from made_point_study import compared, draw_points, group_images
 
 COVERED = ("selection-points.csv", "selection-points.json", "standings-points.json", "tuples")
 FIRST = 60
@@ -46,7 +47,7 @@ def campaign(study: str, corpus: made.Corpus, engine: str = "local", models: tup
     """Two rounds of points, answered and ranked, of images that are groups of their own."""
     given = {name: corpus.models[name] for name in models or corpus.models}
     made.collected(corpus, Path(study), shard_size=3)
-    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+    group_images(study)
     for name, source in given.items():
         fs.predict(study, {name: source}, engine="local")
     fs.compare(study, engine="local")
@@ -111,11 +112,9 @@ def test_names_and_order_of_files_decide_nothing(corpus: made.Corpus, whole: Pat
             path = tmp_path / folder.name / f"{now}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(folder / f"{was}.png", path)
-    study = str(tmp_path / "study")
-    fs.collect(study, str(tmp_path / "photos"), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
-    fs.predict(study, {name: str(tmp_path / name) for name in corpus.models}, engine="local")
-    fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=FIRST), engine="local")
+    turned_models = {name: tmp_path / name for name in corpus.models}
+    study = compared(tmp_path / "study", corpus, turned_models, photos=tmp_path / "photos", shard_size=3)
+    draw_points(study, FIRST)
     expected = Study(str(whole)).selection("points").slots.points[:FIRST]
     found = Study(study).selection("points").slots.points
     assert [(p.image, p.pixel) for p in found] == [(turned[p.image], p.pixel) for p in expected]
@@ -129,10 +128,7 @@ def test_one_image_of_each_group_of_near_duplicates_and_of_the_pool_alone_is_dra
     shutil.copytree(corpus.photos, photos)
     twin, single = corpus.ids[0], corpus.ids[1]
     shutil.copy(photos / f"{twin}.png", photos / f"{single}.png")
-    study = str(tmp_path / "study")
-    fs.collect(study, str(photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    study = compared(tmp_path / "study", corpus, photos=photos, shard_size=3)
     found = fs.select(study, sampling=fs.Sampling(points=300), engine="local").points
     assert found[0].pool == 9 * 36 * 48
     assert len({twin, single} & {point.image for point in found}) == 1
