@@ -576,3 +576,10 @@ def test_training_is_not_offered_for_points(open_: Callable[..., Any]) -> None:
         OptionError, match=r"--training takes choices .* selection 'points' asks about points"
     ):
         open_(campaign=rules(training="known.csv"))
+
+
+def test_a_choice_of_two_sides_is_not_offered_for_points(open_: Callable[..., Any]) -> None:
+    with pytest.raises(
+        OptionError, match=r"--forced leaves only left and right .* 'points' asks about points"
+    ):
+        open_(forced=True)

@@ -7,6 +7,7 @@ and ``time``. Rows are only added.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ def stored(row: object, source: str) -> dict[str, object]:
     return {name: value for name, value in columns.items() if name != "time" or value}
 
 
-class QuestionTable(Generic[Row]):
+class QuestionTable(ABC, Generic[Row]):
     """The answers of one study in one ``table``; ``says`` is the column that is empty for a withdrawal,
     ``question`` what a row answers and whom it was asked, ``meaning`` equal for rows that say the same, None
     for a withdrawal.
@@ -39,11 +40,11 @@ class QuestionTable(Generic[Row]):
     def __init__(self, root: Path, database: Database | None = None) -> None:
         self._held = database or Database(root)
 
+    @abstractmethod
     def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Row]:
         """Return all rows in order of arrival, including withdrawals and what they withdraw, with current
         names; optionally only those of a ``truth`` or an ``image``, or with a number beyond ``after``.
         """
-        raise NotImplementedError
 
     def add(self, row: Row, source: str) -> bool:
         """Add one row; returns False if one with its key exists."""

@@ -111,11 +111,7 @@ POINT_MEASURES = _PointMeasures(
     reads=(
         replace(inputs.MAPS, reason="images, predictions or classes changed"),
         inputs.MODELS,
-        Input(
-            "selection",
-            lambda made: selection.key(made.study, made.name),
-            "the selection was extended or replaced",
-        ),
+        selection.CONTENTS,
         inputs.LABELS,
         Input("discards", lambda made: inputs.discards_key(made.study, None), "images were discarded"),
         inputs.COLOURS,

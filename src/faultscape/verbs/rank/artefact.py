@@ -242,11 +242,7 @@ STANDINGS = _Standings(
         Input(
             "models", lambda made: ",".join(_models(made)), "a model of the selection was renamed or removed"
         ),
-        Input(
-            "selection",
-            lambda made: selection.key(made.study, made.name),
-            "the selection was extended or replaced",
-        ),
+        selection.CONTENTS,
         Input("concordance", _concordance, "the file of the concordance changed"),
         Input("maps", lambda made: made.study.drawn_from(_models(made)), "images or predictions changed"),
         Input("added", _added, "models were added or removed"),

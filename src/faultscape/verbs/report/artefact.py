@@ -205,11 +205,7 @@ REPORT = _Report(
     where="report-NAME.html",
     reads=(
         inputs.MODELS,
-        Input(
-            "selection",
-            lambda made: selection.key(made.study, made.name),
-            "the selection was extended or replaced",
-        ),
+        selection.CONTENTS,
         inputs.LABELS,
         Input("discards", _discards, "images were discarded"),
         Input("photos", lambda made: made.study.photos_key(_images(made)), "images that it shows changed"),

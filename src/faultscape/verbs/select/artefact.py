@@ -97,6 +97,12 @@ def key(study: Study, name: str) -> str:
     return study.computed[which]
 
 
+# what depends on a selection of the same name reads this of it
+CONTENTS = Input(
+    "selection", lambda made: key(made.study, made.name), "the selection was extended or replaced"
+)
+
+
 def is_rankable(study: Study, name: str) -> bool:
     """Whether a selection can be ranked as it is: it is done, or drawn for all models and only some left."""
     changed = SELECTION.changed(study, name)

@@ -137,6 +137,11 @@ class Asker:
                 "--training takes choices and questions with a known answer, and selection"
                 f" {options.selection!r} asks about points; leave it out"
             )
+        if self._task != asked_items.CHOICES and options.forced:
+            raise OptionError(
+                "--forced leaves only left and right of a choice between two maps, and selection"
+                f" {options.selection!r} asks about {self._task}; leave it out"
+            )
         training = (
             read_training(options.campaign.training, settings, images, forced=options.forced)
             if options.campaign.training
