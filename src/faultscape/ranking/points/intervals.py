@@ -3,7 +3,7 @@ come.
 
 Conventions: a variance is that of the corrected scores, linear in what each draw adds: the larger of the
 variance over draws and of what the belief expects at the points drawn, since few draws may show none of the
-rare errors that add most. Intervals are Student's t around the scores. Shrinking scores towards a belief
+rare errors that add most; of these, no answer counts for more than moves a class to 0 or 1. Intervals are Student's t around the scores. Shrinking scores towards a belief
 makes them better on average and intervals no shorter: the variance is not reduced, and by how much the
 shrunk score (or difference) differs from the corrected one is added to the standard error in quadrature,
 since a belief may be wrong about this very pair. Degrees of freedom are those of an estimated variance
