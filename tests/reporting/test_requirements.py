@@ -129,7 +129,7 @@ def test_what_no_card_can_meet_is_refused_in_one_line(text: str, says: str) -> N
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("blend: ap>=.5", "blend is no set, model or scorer of the card; it has main, blended"),
+        ("blend: ap>=.5", "blend is not a set, model or scorer of the card; it has main, blended"),
         ("unet, unet: ap>=.5", "unet is named twice"),
         ("unet,: ap>=.5", "an empty word"),
         ("main: ap>=.5", "main is not a set with anomalies; the card has blended"),

@@ -1,7 +1,7 @@
 """The threshold of a false-alarm rate: the place from which on pixels are flagged, and the score there.
 
 Conventions: a pixel is flagged if its rounded score is at the threshold or above. The threshold of a rate is
-the lowest place at which no more than that share of the known pixels is flagged. Photos without anomalies are
+the lowest place at which no more than that share of the known pixels is flagged. Images without anomalies are
 counted at one place in 16, so a threshold learnt from them stands where 16 places begin, and flags exactly
 what was counted.
 Source: own.

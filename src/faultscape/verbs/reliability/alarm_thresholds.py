@@ -1,9 +1,9 @@
 """The threshold of each scorer for a chosen false-alarm rate, learnt from validation images, and what it
 flags on the other sets.
 
-Conventions: learnt from the known pixels of the study's photos of role validation that have labels; without
-such photos, from sets with anomalies that are for validation. Pixels of withheld classes are left out, as
-under the first holdout. On every other set with anomalies the rate is what it turned out to be.
+Conventions: learnt from the known pixels of collected images of role validation that have labels; without
+any, from sets with anomalies that are for validation. Pixels of withheld classes are left out, as under the
+first holdout. On every other set with anomalies the rate is what it turned out to be.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def validation_views(labelled: LabelledStudy, conditions: Sequence[Condition]) -
     """Return the views of images that thresholds are learnt from."""
     first = next(iter(labelled.withheld), "")
     judged = labelled.judged
-    photos = [
+    collected = [
         (image.id, "" if judged[image.id].anomaly else first)
         for image in labelled.study.image_rows.values()
         if image.role == "validation"
@@ -52,7 +52,7 @@ def validation_views(labelled: LabelledStudy, conditions: Sequence[Condition]) -
         and (judged[image.id].semantic or judged[image.id].anomaly)
     ]
     of_sets = [one for one in conditions if one.with_anomalies and one.validation]
-    return photos or [(id_, one.holdout) for one in of_sets for id_ in one.images]
+    return collected or [(id_, one.holdout) for one in of_sets for id_ in one.images]
 
 
 def _of_scorer(

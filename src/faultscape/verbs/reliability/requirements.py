@@ -144,7 +144,7 @@ def _place(one: Requirement, conditions: Sequence[str], scorers: Mapping[str, Se
         kind = next((kind for kind, words in known.items() if word in words and kind not in taken), None)
         if kind is None:
             words = list(dict.fromkeys(word for of in known.values() for word in of))
-            why = "is named twice" if word in words else "is no set, model or scorer of the card"
+            why = "is named twice" if word in words else "is not a set, model or scorer of the card"
             raise OptionError(
                 f"--require {one.text}: {word or 'an empty word'} {why}; it has"
                 f" {', '.join(words)}.{closest(word, words)}"
