@@ -192,6 +192,28 @@ def test_the_next_line_draws_as_many_more_points_as_the_open_question_needs_at_m
         fs.select(study, as_="points", more=POINTS)
 
 
+def test_points_to_answer_come_before_a_report_or_a_measure_that_is_out_of_date(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn(study)
+    answer(study, corpus, POINTS - 20)
+    fs.rank(study, selection="points", engine="local")
+    asks = f"faultscape label serve {study} --selection points"
+    assert fs.status(study).next == asks  # the page is not made yet
+    fs.report(study, selection="points")
+    measure = f"faultscape measure {study} --selection points"
+    typed(measure, capsys)
+    answer(study, corpus, POINTS - 10)
+    assert fs.status(study).next == f"faultscape rank {study} --selection points"
+    fs.rank(study, selection="points", engine="local")
+    assert made.states(study)["report"] == made.states(study)["measure"] == "stale"
+    assert fs.status(study).next == asks
+    answer(study, corpus)
+    fs.rank(study, selection="points", engine="local")
+    leave_open(study, [])
+    assert fs.status(study).next == measure
+
+
 def test_where_no_number_of_points_would_tell_it_says_so(
     study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,14 @@ def come_first(study: Study, name: str) -> bool:
     return is_short(study, name) or _has_grown(study, name)
 
 
+def points_wait(study: Study) -> bool:
+    """Whether drawn points wait for answers, before which nothing is measured or shown anew."""
+    names = [name for name, made in study.selections.items() if made.slots.points]
+    return any(
+        LABELS_OF_SELECTION.line(study, name) for name in names if not LABELS_OF_SELECTION.exists(study, name)
+    )
+
+
 def _has_grown(study: Study, name: str) -> bool:
     """Whether a selection has other images than when it was ranked."""
     path = path_of(study.root, name, "json", stem="standings")

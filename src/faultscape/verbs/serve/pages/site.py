@@ -36,7 +36,7 @@ class Site:
         return page(request, name, 200, None, title=self.campaign.title, **about, **facts)
 
     def _links(self, who: Annotator) -> list[tuple[str, str]]:
-        """Return (address, title) of the pages that a person may see; nobody draws masks who clicks points."""
+        """Return (address, title) of the pages that a person may see; who clicks points draws no masks."""
         found = [("/work", "Answer")]
         if self.campaign.task != POINTS:
             found.append(("/checks", "Check masks"))
