@@ -87,6 +87,33 @@ def test_a_table_from_elsewhere_may_be_laid_out_otherwise(
     assert {one.annotator for one in Study(study).point_answers.answers()} == {"x" if "note" in order else ""}
 
 
+MISTAKEN = {
+    "can't tell": "\"can't tell\" is no answer. Did you mean 'cannot tell'?",
+    "Cant tell": "'Cant tell' is no answer. Did you mean 'cannot tell'?",
+    "cannot": "'cannot' is no answer. Did you mean 'cannot tell'?",
+    "car/road": "'car/road' is no answer. Did you mean 'car|road'?",
+    "road and CAR": "'road and CAR' is no answer. Did you mean 'road|car'?",
+    "border:tree:road": "'border:tree:road' is no answer. Did you mean 'tree|road'?",
+    "road|tere": "'tere' is not a class of the study. Did you mean 'tree'?",
+    "car|CAR": "'car|CAR' names one class twice.",
+    "raod": "'raod' is not a class of the study. Did you mean 'road'?",
+}
+
+
+def test_an_answer_that_means_nothing_is_told_with_what_was_probably_meant(
+    study: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"image": image, "row": str(row), "column": str(column), "answer": answer}
+        for (image, row, column), answer in zip(pixels(study, len(MISTAKEN)), MISTAKEN, strict=True)
+    ]
+    table = put_lines(tmp_path / "said.csv", rows)
+    assert MISTAKEN["can't tell"] in refused_line("label", "import", study, table)
+    ends = [one.partition(": ")[2] for one in reasons(study)]
+    accepted = "Or answer void, cannot tell, or A|B on a border"
+    assert sorted(ends) == sorted(f"{words} {accepted}" for words in MISTAKEN.values())
+
+
 def test_a_border_may_have_a_column_of_its_own(study: str, tmp_path: Path) -> None:
     first, second, third = pixels(study, 3)
     table = tmp_path / "said.csv"
