@@ -88,12 +88,12 @@ def test_a_table_from_elsewhere_may_be_laid_out_otherwise(
 
 
 MISTAKEN = {
-    "can't tell": "\"can't tell\" is no answer. Did you mean 'cannot tell'?",
-    "Cant tell": "'Cant tell' is no answer. Did you mean 'cannot tell'?",
-    "cannot": "'cannot' is no answer. Did you mean 'cannot tell'?",
-    "car/road": "'car/road' is no answer. Did you mean 'car|road'?",
-    "road and CAR": "'road and CAR' is no answer. Did you mean 'road|car'?",
-    "border:tree:road": "'border:tree:road' is no answer. Did you mean 'tree|road'?",
+    "can't tell": "\"can't tell\" is not an answer. Did you mean 'cannot tell'?",
+    "Cant tell": "'Cant tell' is not an answer. Did you mean 'cannot tell'?",
+    "cannot": "'cannot' is not an answer. Did you mean 'cannot tell'?",
+    "car/road": "'car/road' is not an answer. Did you mean 'car|road'?",
+    "road and CAR": "'road and CAR' is not an answer. Did you mean 'road|car'?",
+    "border:tree:road": "'border:tree:road' is not an answer. Did you mean 'tree|road'?",
     "road|tere": "'tere' is not a class of the study. Did you mean 'tree'?",
     "car|CAR": "'car|CAR' names one class twice.",
     "raod": "'raod' is not a class of the study. Did you mean 'road'?",

@@ -221,13 +221,13 @@ def seen_in(text: str, settings: Settings) -> str:
 
 
 def _other_answer(text: str, problem: str, names: Sequence[str]) -> str:
-    """Return what is wrong with an answer that is no class, with the answer that was probably meant: a border
+    """Return what is wrong with an answer that is not a class, with the one that was probably meant: a border
     where it has the names of two classes, or a word that is spelled otherwise.
 
     >>> _other_answer("road/car", "No. Did you mean 'road'?", ("road", "car"))
-    "'road/car' is no answer. Did you mean 'road|car'?"
+    "'road/car' is not an answer. Did you mean 'road|car'?"
     >>> _other_answer("cant tell", "No.", ("road", "car"))
-    "'cant tell' is no answer. Did you mean 'cannot tell'?"
+    "'cant tell' is not an answer. Did you mean 'cannot tell'?"
     """
     plain = plain_name(re.sub(r"\W", " ", text))
     rest = f" {plain} "
@@ -238,6 +238,6 @@ def _other_answer(text: str, problem: str, names: Sequence[str]) -> str:
             at[place] = name
             rest = rest.replace(words, f" {'|' * (len(words) - 2)} ", 1)
     if len(at) == 2:
-        return f"{text!r} is no answer. Did you mean {BORDER.join(at[place] for place in sorted(at))!r}?"
+        return f"{text!r} is not an answer. Did you mean {BORDER.join(at[place] for place in sorted(at))!r}?"
     meant = "" if "Did you mean" in problem else closest(text.strip().casefold(), _WORDS)
-    return f"{text!r} is no answer.{meant}" if meant else problem
+    return f"{text!r} is not an answer.{meant}" if meant else problem
