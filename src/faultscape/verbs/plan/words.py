@@ -7,6 +7,7 @@ hours are in minutes.
 from __future__ import annotations
 
 import shlex
+from typing import Literal
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
@@ -205,6 +206,10 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
     if name == "order" and rows == found.questions["best"]:
         return [title, "  the same numbers"]
+    used = found.labels["used"]
+    before = f"from {counted(used, 'label')}" if used else "before any label"
+    if all(row["predictable"] is False for row in rows.values()):
+        return [title, *wrapped(_unknown(rows, proved, before), "  ")]
     money = found.costs["wage"] is not None
     head = ("drawn by", "labels", *(("range",) if proved else ()), "work", *(("money",) if money else ()))
     cells = []
@@ -226,14 +231,36 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     lines = table((*head, *(("significant with",) if proved else ())), cells)
     said = [f"none: {why}" for why in whys]
     if any(row["predictable"] is False for row in rows.values()):
-        used = found.labels["used"]
-        before = f"from {counted(used, 'label')}" if used else "before any label"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
     advised = found.recommended
     if rows != found.questions[advised["question"] if advised else "best"]:
         # for that question, the recommendation already says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
+
+
+def _unknown(rows: dict[str, Needed], proved: dict[str, Needed] | None, before: str) -> str:
+    """Return what can be said of a question that no selector has a number for.
+
+    >>> row = {"labels": 30, "low": 2, "high": 183, "predictable": False}
+    >>> _unknown({"random": row, "mad": row | {"high": 90}}, None, "before any label")
+    'How many labels that takes cannot be predicted before any label: 2 to 183, however images are drawn.'
+    """
+    ends = _range({"labels": None, "low": _least(rows, "low"), "high": _most(rows, "high")})
+    said = f"How many labels that takes cannot be predicted {before}: {ends}, however images are drawn."
+    tests = {name: row for name, row in (proved or {}).items() if row["predictable"]}
+    if not tests:
+        return said
+    ends = _range({"labels": None, "low": _least(tests, "labels"), "high": _most(tests, "labels")})
+    return f"{said} It is significant with {ends}."
+
+
+def _least(rows: dict[str, Needed], key: Literal["labels", "low"]) -> int:
+    return min(row[key] or 0 for row in rows.values())
+
+
+def _most(rows: dict[str, Needed], key: Literal["labels", "high"]) -> int:
+    return max(row[key] or 0 for row in rows.values())
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:
