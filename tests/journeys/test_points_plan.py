@@ -16,11 +16,12 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import SelectionError
+from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.planning.point_needs import points_to_tell
 from faultscape.reading.study import Study
 from faultscape.standings import Gap
 from faultscape.study.answers.points import PointAnswer
+from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import STANDINGS
 from golden import STUDY, copied
 from made_point_study import compared
@@ -112,6 +113,47 @@ def test_before_anybody_clicks_a_plan_says_how_many_points_close_models_need(stu
     written = json.loads((Path(study) / "plan.json").read_text())["points"]
     assert [row["points"] for row in written["apart"]] == [row["points"] for row in points["apart"]]
     assert written["questions"].keys() == points["questions"].keys() == found.questions.keys()
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_model_alone_has_a_plan_from_nothing_to_its_own_score(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], together: int
+) -> None:
+    study = str(made.collected(corpus, tmp_path / "alone", 4))
+    with refused(ModelError, "a plan needs two models; the study has none"):
+        fs.plan(study)
+    fs.predict(study, {"only": corpus.models["model-1"]}, engine="local")
+    found = fs.plan(study, cost={"point": 10}, within=4, engine="local")
+    rows = {row["within"]: row for row in found.points["half_widths"]}
+    assert list(rows) == [5.0, 4.0, 3.0, 2.0, 1.0]
+    assert rows[1.0]["points"] == pytest.approx(4 * rows[2.0]["points"], rel=1e-3)  # as 1 / n
+    assert rows[2.0]["point_hours"] == pytest.approx(rows[2.0]["points"] * 10 / 3600)
+    line = recommended(found)
+    assert re.fullmatch(rf"faultscape select {study} --goal values --points \d+", line)
+    assert int(line.split()[-1]) >= rows[3.0]["points"]
+    typed(f"faultscape select {study} --goal values --points {POINTS} --per-image {together}", capsys)
+    waiting = fs.plan(study, engine="local")
+    assert recommended(waiting) == f"faultscape label serve {study} --selection points"
+    answer(study, corpus)
+    known = fs.plan(study, engine="local")
+    assert known.points["answered"] == POINTS
+    line = recommended(known)
+    assert line == f"faultscape measure {study} --selection points"
+    typed(line, capsys)
+    entry = json.loads((Path(study) / "measures-points" / "points" / "measure.json").read_text())
+    miou = entry["models"]["only"]["miou"]
+    half = 100 * (miou["high"] - miou["low"]) / 2
+    rows = {row["within"]: row["points"] for row in known.points["half_widths"]}
+    assert 1 < POINTS * (half / 3) ** 2 / rows[3.0] < 1.8  # an interval of few draws is Student's
+    more = fs.plan(study, within=0.1, engine="local")
+    assert re.fullmatch(rf"faultscape select {study} --as points --more \d+", recommended(more))
+    assert fs.plan(study, within=50, engine="local").recommended is None
+    assert all(len(text) <= 80 for text in repr(known).splitlines() if not text.startswith("  faultscape"))
+
+
+def recommended(found: LabelPlan) -> str:
+    """The line that a plan recommends."""
+    return next(line.strip() for line in repr(found).splitlines() if line.startswith("  faultscape"))
 
 
 def test_a_sample_of_a_large_pool_is_enough(study: str, monkeypatch: pytest.MonkeyPatch) -> None:

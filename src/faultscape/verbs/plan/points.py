@@ -26,7 +26,12 @@ from faultscape.ranking.planning.point_needs import (
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
 from faultscape.reading.label_counts import labelled_number
-from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
+from faultscape.reading.points.evidence import (
+    PointEvidence,
+    points_of_a_look,
+    read_point_evidence,
+    totals_of,
+)
 from faultscape.reading.points.needs import sampled_covariance
 from faultscape.reading.points.pool import drawable
 from faultscape.reading.points.truths import with_maps
@@ -51,10 +56,10 @@ SAID = 1.5  # the one that a recommendation is about
 
 @dataclass(frozen=True, eq=False)
 class LookedPoints:
-    """How much single draws of points vary: a covariance (J, J) of the scores for the draws that tell models
-    apart, and the variances (J,) of draws for each model's ``own`` score. ``points`` of selection ``name``
-    are drawn so far ('' for none), ``answered``, ``masked`` of them by masks, or ``waiting``. ``score`` (J,)
-    is known from them, or None.
+    """How much single points vary: a covariance (J, J) of the scores for draws that tell models apart, and
+    the variances (J,) of draws for each model's ``own`` score. ``points`` of selection ``name`` are drawn so
+    far ('' for none), ``answered``, ``masked`` of them by masks, or ``waiting``. ``score`` (J,) is known from
+    them, or None.
     """
 
     name: str
@@ -100,7 +105,8 @@ def look_at_points(
         totals = totals_of(found, study.classes)
         scores = point_scores(totals)
         if not np.isnan(scores.score).any():
-            covariance = measured_covariance(scores, pool_spread(totals, scores))
+            each = points_of_a_look(study.selections[name].slots.definition)
+            covariance = each * measured_covariance(scores, pool_spread(totals, scores))  # of one point
             return LookedPoints(
                 name, drawn, answered, masked, waiting, covariance, np.diagonal(covariance), scores.score
             )

@@ -39,6 +39,8 @@ INDEPENDENT = "Numbers assume independent images and apply to this pool."
 
 def text(found: LabelPlan) -> str:
     """Return the plan as text."""
+    if len(found.models) == 1 and found.points is not None:
+        return "\n".join(_of_one(found, found.points))
     lines = wrapped(_head(found))
     rows = [row for name in QUESTIONS for row in found.questions[name].values()]
     if all(row["labels"] is None for row in rows):
@@ -54,6 +56,24 @@ def text(found: LabelPlan) -> str:
         lines += ["", *_duels(found)]
     lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
+
+
+def _of_one(found: LabelPlan, points: PointNumbers) -> list[str]:
+    """Return the lines of a plan for a model alone."""
+    answered = points["answered"]
+    known = f"from {counted(answered, 'answered point')}" if answered else "a rough forecast"
+    head = f"Points needed to measure {found.models[0]} on {counted(found.images, 'image')}, {known}."
+    rows = [
+        (f"within {row['within']:g}", *_drawn_points(found, row["points"], row["points"]))
+        for row in points["half_widths"]
+    ]
+    said = (
+        "With 95 % confidence, in points of 100 of pooled mIoU on this pool. A point takes"
+        f" {duration(found.costs['point'] / 3600)}. Two models that are compared need other points."
+    )
+    lines = [*wrapped(head), "", *table(("its mIoU", "points", "work"), rows), *wrapped(said, "  ")]
+    lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
+    return [*lines, *(["", *_next(found)] if found.recommended else [])]
 
 
 def _classifies(found: LabelPlan) -> bool:
@@ -112,6 +132,8 @@ def _command_of_points(advice: Recommended, place: str, truth: str) -> str:
     name = advice["selection"]
     if advice["verb"] == "label":
         return f"faultscape label serve {place} --selection {name}{truth}"
+    if advice["verb"] == "measure":
+        return f"faultscape measure {place} --selection {name}{truth}"
     if advice["begun"]:
         return f"faultscape select {place} --as {name}{truth} --more {advice['round']}"
     goal = "" if advice["goal"] in (None, "order") else f" --goal {advice['goal']}"
@@ -240,7 +262,7 @@ def _question(found: LabelPlan, name: str) -> list[str]:
 
 
 def _unknown(rows: dict[str, Needed], proved: dict[str, Needed] | None, before: str) -> str:
-    """Return what can be said of a question that no selector has a number for.
+    """Return what is known where no selector has a number for a question.
 
     >>> row = {"labels": 30, "low": 2, "high": 183, "predictable": False}
     >>> _unknown({"random": row, "mad": row | {"high": 90}}, None, "before any label")
