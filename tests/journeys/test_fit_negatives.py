@@ -162,40 +162,29 @@ def test_withheld_classes_teach_nothing(blended: Trained) -> None:
 
 
 def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
-    for given, error, says in (
-        (
-            {},
-            OptionError,
-            "method residual learns from unknown objects: blend some into training images with `faultscape"
-            f" stress blend {blended.study} --set train`, and name the set that it makes with --negatives",
-        ),
-        ({"negatives": "trian"}, OptionError, "--negatives 'trian': the study has no such set; it has .*"),
-        (
-            {"negatives": "train"},
-            StudyError,
-            "no image of train has anomaly labels, which --negatives needs; blend objects into training"
-            r" images \(`faultscape stress blend STUDY --set train`\), or collect a data set with such labels",
-        ),
-        (
-            {"negatives": "val-fishyscapes-v2", "images": 3},
-            OptionError,
-            "--images has no effect on method residual; leave it out",
-        ),
-    ):
+    def refuses(error: type[Exception], says: str, method: str = "residual", **given: object) -> None:
+        options = {} if method == "knn" else {"method_options": QUICK}
+        data = {key: given.pop(key) for key in ("negatives", "images") if key in given}
         with refused(error, says):
-            fitted(blended, "residual", data=fs.FitData(**given), method_options=QUICK)
-    with refused(OptionError, "--negatives has no effect on method knn; leave it out"):
-        fitted(blended, "knn", data=NEGATIVES)
-    with refused(
-        OptionError,
-        "--negatives and --validation are both train-fishyscapes-v2; what is learnt from cannot choose"
-        " options: blend other objects into validation images",
-    ):
-        fitted(
-            blended,
-            "residual",
-            data=NEGATIVES,
-            select_layer=True,
-            validation="train-fishyscapes-v2",
-            method_options=QUICK,
-        )
+            fitted(blended, method, data=fs.FitData(**data), **options, **given)
+
+    needs = (
+        "method residual learns from unknown objects: blend some into training images with `faultscape"
+        f" stress blend {blended.study} --set train`, and name the set that it makes with --negatives"
+    )
+    refuses(OptionError, needs)
+    refuses(OptionError, "--negatives 'trian': the study has no such set; it has .*", negatives="trian")
+    plain = (
+        "no image of train has anomaly labels, which --negatives needs; blend objects into training images"
+        r" \(`faultscape stress blend STUDY --set train`\), or collect a data set with such labels"
+    )
+    refuses(StudyError, plain, negatives="train")
+    name = "train-fishyscapes-v2"
+    idle = "--images has no effect on method residual; leave it out"
+    refuses(OptionError, idle, negatives=name, images=3)
+    refuses(OptionError, "--negatives has no effect on method knn; leave it out", "knn", negatives=name)
+    both = (
+        f"--negatives and --validation are both {name}; what is learnt from cannot choose options: blend"
+        " other objects into validation images"
+    )
+    refuses(OptionError, both, negatives=name, select_layer=True, validation=name)

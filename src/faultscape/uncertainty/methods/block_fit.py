@@ -1,9 +1,9 @@
-"""Train a small block beside a frozen network, on what the network says of images with unknown objects.
+"""Train a small block beside a frozen network, on its features and logits for images with unknown objects.
 
-Conventions: the network never runs here: a `Grids` holds what it said of an image, and the images of a step
+Conventions: the network never runs here: a `Grids` holds its output for an image, and the images of a step
 are drawn by the seed and the step, so that a killed fit goes on from its last checkpoint to the same block.
 A cell of the logits is ``NEGATIVE`` where half of its pixels or more are of an unknown object, ``OPEN`` if it
-has any void or withheld pixel and is no negative, and ``KNOWN`` otherwise; open cells count in no loss. The
+has any void or withheld pixel and is not negative, and ``KNOWN`` otherwise; open cells count in no loss. The
 loss of a batch is a mean over its known cells and one over its negative cells, so that a small object weighs
 as much as the rest of its image. Adam's rate falls linearly to 0. Nothing chooses a step by the negatives.
 """
@@ -30,8 +30,8 @@ _MEASURED = 16  # images that features are standardised by
 
 @dataclass(frozen=True, eq=False)
 class Grids:
-    """What a frozen network said of an image: the grids (D, h, w) of its layers and its logits (C, h, w),
-    float16, and the label (h, w) uint8 of each cell of the logits.
+    """The output of a frozen network for an image: the grids (D, h, w) of its layers and its logits (C, h,
+    w), float16, and the label (h, w) uint8 of each cell of the logits.
     """
 
     features: tuple[Tensor, ...]
@@ -40,7 +40,7 @@ class Grids:
 
     @classmethod
     def of(cls, features: Sequence[Tensor], logits: np.ndarray, anomaly: np.ndarray) -> Grids:
-        """Return what it said, with the labels of the cells from anomaly labels (H, W)."""
+        """Return an output, with the labels of the cells from anomaly labels (H, W)."""
         labels = cell_labels(anomaly, (logits.shape[1], logits.shape[2]))
         halves = tuple(grid.half() for grid in features)
         return cls(halves, torch.from_numpy(logits).half(), torch.from_numpy(labels))

@@ -318,7 +318,7 @@ def _fit(
 def _taught(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value]
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return a method that was trained on what the network says of images with unknown objects, and
+    """Return a method that was trained on the network's output for images with unknown objects, and
     statistics of its training.
     """
     grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)

@@ -1,5 +1,5 @@
-"""What a frozen network says of images with unknown objects (`--negatives`) and of labelled training images,
-for methods that learn from it.
+"""The output of a frozen network for images with unknown objects (`--negatives`) and for labelled training
+images, for methods that learn from it.
 
 Conventions: grids are kept in memory, as float16, up to ``_MOST_BYTES``; beyond, an image is read and shown
 to the network again each time it is drawn. Both give the same numbers, so that the same images teach the same

@@ -165,7 +165,7 @@ def part_of(labels: np.ndarray, box: Window, size: tuple[int, ...]) -> np.ndarra
 
 
 def answer_of(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:
-    """Return what a network says of a prepared block (3, H, W), with the named layers; ModelError if memory
+    """Return a network's answer to a prepared block (3, H, W), with the named layers; ModelError if memory
     is short.
     """
     try:
