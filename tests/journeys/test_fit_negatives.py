@@ -170,13 +170,14 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
 
     needs = (
         "method residual learns from unknown objects: blend some into training images with `faultscape"
-        f" stress blend {blended.study} --set train`, and name the set that it makes with --negatives"
+        f" stress blend {blended.study} --preset fishyscapes-v2 --set train`, and name the set that it makes with --negatives"
     )
     refuses(OptionError, needs)
     refuses(OptionError, "--negatives 'trian': the study has no such set; it has .*", negatives="trian")
     plain = (
         "no image of train has anomaly labels, which --negatives needs; blend objects into training images"
-        r" \(`faultscape stress blend STUDY --set train`\), or collect a data set with such labels"
+        r" \(`faultscape stress blend STUDY --preset fishyscapes-v2 --set train`\), or collect a data set"
+        " with such labels"
     )
     refuses(StudyError, plain, negatives="train")
     name = "train-fishyscapes-v2"

@@ -33,8 +33,8 @@ class Negatives(AnomalousImages):
 
     def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
         purpose = (
-            "--negatives needs; blend objects into training images (`faultscape stress blend STUDY --set"
-            " train`), or collect a data set with such labels"
+            "--negatives needs; blend objects into training images (`faultscape stress blend STUDY --preset"
+            " fishyscapes-v2 --set train`), or collect a data set with such labels"
         )
         super().__init__(
             study,

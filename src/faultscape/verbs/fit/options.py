@@ -188,8 +188,8 @@ class Request:
         if self.method.negatives == "must" and negatives is None:
             raise OptionError(
                 f"method {self.method.name} learns from unknown objects: blend some into training images with"
-                f" `faultscape stress blend {quote(self.options.study)} --set train`, and name the set that"
-                " it makes with --negatives"
+                f" `faultscape stress blend {quote(self.options.study)} --preset fishyscapes-v2 --set train`,"
+                " and name the set that it makes with --negatives"
             )
         if negatives is not None and negatives == self.options.validation:
             raise OptionError(
