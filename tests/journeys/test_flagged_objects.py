@@ -1,4 +1,4 @@
-"""Objects that can hardly be seen in their frame are drawn anew when a blended set is made."""
+"""Objects that can hardly be seen in their frame are redrawn when a blended set is made."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ import made
 from faultscape.reading.study import Study
 from faultscape.verbs.stress.blends import blend_set, redrawn
 from faultscape.verbs.stress.blends.blended_labels import read_facts
-from faultscape.verbs.stress.blends.redrawn import anew_of, plan_of
+from faultscape.verbs.stress.blends.redrawn import plan_of, redrawn_of
 from made_blends import SMALL, rows, study_of
 from refusals import refused
 
@@ -80,15 +80,15 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_they_are_drawn_anew_and_counted(
+def test_they_are_redrawn_and_counted(
     study: str, kept: str, cutouts: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = blend(study, cutouts)
-    times = {image.id: anew_of(image)[0] for image in rows(study, SET)}
+    times = {image.id: redrawn_of(image)[0] for image in rows(study, SET)}
     assert flagged(kept) > 4
     assert flagged(study) == 0
-    assert sum(map(bool, times.values())) == found.drawn_anew[SET] == flagged(kept)
-    assert f"{flagged(kept)} objects drawn anew" in " ".join(repr(found).split())
+    assert sum(map(bool, times.values())) == found.redrawn[SET] == flagged(kept)
+    assert f"{flagged(kept)} objects redrawn" in " ".join(repr(found).split())
     assert "can hardly be seen" not in capsys.readouterr().out
     before = {image.id: image for image in rows(kept, SET)}
     for image in rows(study, SET):  # what is seen stays as it would be without the rule
@@ -102,7 +102,7 @@ def test_what_is_flagged_every_time_stays_with_its_flag(study: str, tmp_path: Pa
         made.write(tmp_path / "grey" / "bird" / f"{k}.png", rgba)
     blend(study, tmp_path / "grey")
     assert flagged(study) == 12
-    assert {anew_of(image) for image in rows(study, SET)} == {(redrawn.MOST,)}
+    assert {redrawn_of(image) for image in rows(study, SET)} == {(redrawn.MOST,)}
     assert looks == [12] * redrawn.MOST
 
 
@@ -114,10 +114,10 @@ def test_other_objects_of_the_frame_stay(study: str, cutouts: Path) -> None:
     plans = [
         [plan_of(image).objects for image in rows(study, f"{SET}-{edition}")] for edition in ("two", "plain")
     ]
-    assert len({placed.anew > 0 for objects in plans[0] for placed in objects}) == 2
+    assert len({placed.redrawn > 0 for objects in plans[0] for placed in objects}) == 2
     for mine, before in zip(*plans, strict=True):
         for placed, earlier in zip(mine, before, strict=True):
-            assert (placed == earlier) == (placed.anew == 0)
+            assert (placed == earlier) == (placed.redrawn == 0)
 
 
 def test_a_repeated_line_looks_only_at_new_frames(study: str, cutouts: Path, looks: list[int]) -> None:

@@ -85,7 +85,7 @@ def plan_blend(
     areas: tuple[float, float] = AREAS,
     horizon: float = HORIZON,
     fog_chance: float = 0.0,
-    anew: Sequence[int] = (),
+    redrawn: Sequence[int] = (),
 ) -> BlendPlan:
     """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of
     cut-outs, in any order.
@@ -94,9 +94,8 @@ def plan_blend(
     uses; other presets use only anomalies. ``forbidden`` (H, W) is true where no object may go: an anomaly is
     placed elsewhere, and a known object, which stays at its own place, is replaced by one whose place is
     free. ``areas`` is the smallest and the largest share of the frame that an object covers; ``horizon`` is
-    its row as a share of the height; ``fog_chance`` is the probability of fog. ``anew`` says of each object
-    how often it is drawn anew, with another cut-out, place and parameters: for those that `blend` flags.
-    Errors: OptionError for an invalid frame, options out of range, no cut-out of a use that the preset needs,
+    its row as a share of the height; ``fog_chance`` is the probability of fog. ``redrawn`` says how often
+    each object is redrawn, with another cut-out, place and parameters: for those that `blend` flags. Errors: OptionError for an invalid frame, options out of range, no cut-out of a use that the preset needs,
     or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
@@ -132,8 +131,8 @@ def plan_blend(
     objects = []
     for count in range(objects_per_frame):
         first = stream.integer(len(pool))
-        times = anew[count] if count < len(anew) else 0
-        again = ("anew", times) if times else ()  # an object drawn once has the streams that it always had
+        times = redrawn[count] if count < len(redrawn) else 0
+        again = ("redrawn", times) if times else ()  # an object drawn once has the streams that it always had
         if times:
             first = Stream(seed, key, "blend", draw, "cut-out", count, *again).integer(len(pool))
         another = Stream(seed, key, "blend", draw, "another", count, *again)
@@ -141,7 +140,7 @@ def plan_blend(
         frame_size = (height, width)
         cutout = _with_room(pool, first, frame_size, forbidden, another)
         placed = _placement(cutout, frame_size, steps, own, forbidden, areas, focus[1])
-        objects.append(replace(placed, anew=times))
+        objects.append(replace(placed, redrawn=times))
     foggy = stream.uniform() < fog_chance
     beta = round(stream.uniform(*_BETAS), 6)
     light = _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0])
@@ -190,7 +189,7 @@ def _sound(placed: Placement, plan: BlendPlan) -> bool:
         placed.glow_width,
     )
     fits = 0 < placed.width <= 2 * plan.width and 0 < placed.height <= 2 * plan.height
-    drawn = 0 <= placed.noise_start < 2**64 and 0 <= placed.anew <= _LARGEST_NUMBER
+    drawn = 0 <= placed.noise_start < 2**64 and 0 <= placed.redrawn <= _LARGEST_NUMBER
     return fits and drawn and all(0 <= value <= _LARGEST_NUMBER for value in steps)
 
 

@@ -74,7 +74,7 @@ class Blending:
     version
         With fs-static: v1, v2 (default) or v3, so that the same frames can be compared under each.
     keep_flagged
-        Keep objects that can hardly be seen or fell into pieces; by default they are drawn anew.
+        Keep objects that can hardly be seen or fell into pieces; by default they are redrawn.
     """
 
     objects_per_frame: int = 1

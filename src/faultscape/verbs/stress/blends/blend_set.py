@@ -5,7 +5,7 @@ Conventions: void of the base stays void, but an object over it counts; objects 
 vehicle, which a mask file gives (above 0 on it, any size), a class of the study, or a label id of the
 original truth; by default the layout of the data set does (Cityscapes' label ids). A plan depends on the
 seed, the key of the base and the objects, not on names or order. Objects that can hardly be seen or fell into
-pieces are drawn anew (`redrawn`), except in sets that were made before this rule. The objects of a set are
+pieces are redrawn (`redrawn`), except in sets that were made before this rule. The objects of a set are
 stored in STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A set has its
 own labels: semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 / 255 in
 stress/SET/anomaly.
@@ -46,7 +46,7 @@ from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
-from faultscape.verbs.stress.blends.redrawn import anew_of, draw_anew
+from faultscape.verbs.stress.blends.redrawn import redraw, redrawn_of
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
@@ -82,9 +82,9 @@ def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
             objects = _find(options, ground)[1]
             return Reviewed(options.study, *_write_review(ground.study, objects))
     totals = dict[str, tuple[int, int, int]]()
-    anew = dict[str, int]()
-    made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals, anew))
-    return Blends(**vars(made), pixels=totals, drawn_anew=anew)
+    redrawn = dict[str, int]()
+    made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals, redrawn))
+    return Blends(**vars(made), pixels=totals, redrawn=redrawn)
 
 
 def _write_review(study: Study, objects: Objects) -> tuple[str, int]:
@@ -119,10 +119,10 @@ def _recipe(
     options: StressBlendOptions,
     ground: Ground,
     totals: dict[str, tuple[int, int, int]],
-    anew: dict[str, int],
+    redrawn: dict[str, int],
 ) -> SetRecipe:
     """Return the recipe of blended sets, which puts the pixels of each into ``totals``, and how many of its
-    objects were drawn anew into ``anew``.
+    objects were redrawn into ``redrawn``.
     """
     study = ground.study
     base = ground.base
@@ -138,7 +138,7 @@ def _recipe(
         how = {"engine": options.engine, "workers": options.workers}
         totals.update(fill_blended(study, [*rows], labels.truth, **how))
         for name, mine in rows.items():
-            anew[name] = sum(bool(times) for image in mine for times in anew_of(image))
+            redrawn[name] = sum(bool(times) for image in mine for times in redrawn_of(image))
         if options.blending.ego is not None and not labels.ego_seen:
             print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
         for note in (note for name in rows for note in notes_of(study, name)):
@@ -226,7 +226,7 @@ def _planned(
     frames: Sequence[BlendedFrame],
     about: Mapping[str, StressSet],
 ) -> dict[str, list[Image]]:
-    """Return the rows of all frames, each with its plan, by set; flagged objects are drawn anew if the sets
+    """Return the rows of all frames, each with its plan, by set; flagged objects are redrawn if the sets
     say so.
     """
     fog = (
@@ -242,7 +242,7 @@ def _planned(
     order = {image.id: place for place, image in enumerate(labels.images)}
     ordered = sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw))
 
-    def planned(number: int, anew: tuple[int, ...] = ()) -> Image:
+    def planned(number: int, redrawn: tuple[int, ...] = ()) -> Image:
         frame = ordered[number]
         image = frame.base
         plan = plan_blend(
@@ -255,7 +255,7 @@ def _planned(
             objects_per_frame=options.blending.objects_per_frame,
             forbidden=labels.forbidden(image),
             fog_chance=fog,
-            anew=anew,
+            redrawn=redrawn,
         )
         void = ""
         step_depth = ("", "")
@@ -277,7 +277,7 @@ def _planned(
             redraws = about[frame.set].parameters.get(KEEP_FLAGGED) is False
             held = _settled(study, frame.set, about[frame.set]) if redraws else {}
             before = held.get(base.id_of(frame.set, frame.base) + frame.suffix)
-            image = planned(number) if before is None else planned(number, anew_of(before))
+            image = planned(number) if before is None else planned(number, redrawn_of(before))
             if before is not None and before.digest != image.digest:
                 before = None
                 image = planned(number)
@@ -285,7 +285,7 @@ def _planned(
             if redraws and before is None:
                 todo.append(number)
             tick(1)
-    draw_anew(images, todo, planned, engine=options.engine, workers=options.workers)
+    redraw(images, todo, planned, engine=options.engine, workers=options.workers)
     rows: dict[str, list[Image]] = {}
     for frame, image in zip(ordered, images, strict=True):
         rows.setdefault(frame.set, []).append(image)
@@ -293,7 +293,7 @@ def _planned(
 
 
 def _settled(study: Study, name: str, about: StressSet) -> dict[str, Image]:
-    """Return {id: image} of a finished set whose flagged objects were drawn anew under the same labels by the
+    """Return {id: image} of a finished set whose flagged objects were redrawn under the same labels by the
     same computation, so that its plans need no second look.
     """
     held = study.stress.sets.get(name)

@@ -1,8 +1,8 @@
-"""Draw objects of planned frames anew that nearly vanish in their frame or fell into pieces.
+"""Redraw objects of planned frames that nearly vanish in their frame or fell into pieces.
 
-Conventions: an object that `blend` flags is drawn anew, with another cut-out of its frame, place and
+Conventions: an object that `blend` flags is redrawn, with another cut-out of its frame, place and
 parameters, at most ``MOST`` times; what is flagged even then stays, with its flag. Its plan says how often it
-was drawn anew, and follows from the frame, the objects and the seed alone, whatever the engine and whatever
+was redrawn, and follows from the frame, the objects and the seed alone, whatever the engine and whatever
 was interrupted. A frame that cannot be made here is reported when its labels are made.
 """
 
@@ -39,7 +39,7 @@ class Flagged:
     objects: tuple[tuple[int, ...], ...]
 
 
-def draw_anew(
+def redraw(
     rows: list[Image],
     numbers: Iterable[int],
     again: Callable[[int, tuple[int, ...]], Image],
@@ -47,8 +47,8 @@ def draw_anew(
     engine: str,
     workers: int | None,
 ) -> None:
-    """Replace those of the ``rows`` with these numbers whose objects are flagged; ``again`` plans one anew
-    from its number and how often each of its objects is drawn anew.
+    """Replace those of the ``rows`` with these numbers whose objects are flagged; ``again`` plans one again
+    from its number and how often each of its objects is redrawn.
     """
     left = list(numbers)
     for _ in range(MOST):
@@ -59,7 +59,7 @@ def draw_anew(
         )
         left = [number for number, objects in zip(left, flagged, strict=True) if objects]
         for number, objects in zip(left, filter(None, flagged), strict=True):
-            times = Counter(dict(enumerate(anew_of(rows[number]))))
+            times = Counter(dict(enumerate(redrawn_of(rows[number]))))
             times.update(objects)
             rows[number] = again(number, tuple(times[k] for k in sorted(times)))
 
@@ -72,9 +72,9 @@ def plan_of(row: Image) -> BlendPlan:
     return plan_of_text(recipe.step.plan)
 
 
-def anew_of(row: Image) -> tuple[int, ...]:
-    """Return how often each object of a blended image was drawn anew."""
-    return tuple(placed.anew for placed in plan_of(row).objects)
+def redrawn_of(row: Image) -> tuple[int, ...]:
+    """Return how often each object of a blended image was redrawn."""
+    return tuple(placed.redrawn for placed in plan_of(row).objects)
 
 
 def _flagged(rows: list[Image], engine: str, workers: int | None) -> list[tuple[int, ...]]:
