@@ -95,7 +95,8 @@ def plan_blend(
     placed elsewhere, and a known object, which stays at its own place, is replaced by one whose place is
     free. ``areas`` is the smallest and the largest share of the frame that an object covers; ``horizon`` is
     its row as a share of the height; ``fog_chance`` is the probability of fog. ``redrawn`` says how often
-    each object is redrawn, with another cut-out, place and parameters: for those that `blend` flags. Errors: OptionError for an invalid frame, options out of range, no cut-out of a use that the preset needs,
+    each object is redrawn, with another cut-out, place and parameters: for those that `blend` flags.
+    Errors: OptionError for an invalid frame, options out of range, no cut-out of a use that the preset needs,
     or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
