@@ -37,7 +37,7 @@ from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usabl
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.uncertainty.methods.catalogue import METHODS, method_named
 
-PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
+PLAIN = ("random", "msp", "entropy", "gen", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
 FITTED = {
     "odin": {},

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -52,6 +52,28 @@ def test_facts_are_those_of_float64(scores: np.ndarray, size: tuple[int, int]) -
     )
 
 
+@settings(max_examples=60, deadline=None)
+@given(logits, sizes, st.booleans())
+def test_the_generalised_entropy_is_that_of_float64(
+    scores: np.ndarray, size: tuple[int, int], compiled: bool
+) -> None:
+    """Liu et al. 2023: sum (p (1 - p))^.1; of members, of their mean probability."""
+    assume(len(scores) > 1)
+
+    def entropy(p: np.ndarray) -> np.ndarray:
+        others = np.array([np.delete(p, c, axis=0).sum(0) for c in range(len(p))])  # 1 - p
+        return ((p * others) ** 0.1).sum(0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not compiled:
+            plain(patch)
+        p, q = wide(scores, size), wide(scores[::-1] * 0.5, size)
+        made = facts_of(scores, size).generalised()
+        of_mean = facts_of_members([scores, scores[::-1] * 0.5], size).generalised()
+    np.testing.assert_allclose(made, entropy(p), rtol=1e-5)
+    np.testing.assert_allclose(of_mean, entropy((p + q) / 2), rtol=1e-5)
+
+
 @settings(max_examples=30, deadline=None)
 @given(logits, sizes, st.booleans())
 def test_the_compiled_pass_equals_its_plain_twin(
@@ -75,6 +97,7 @@ def test_the_compiled_pass_equals_its_plain_twin(
             assert (one is None) == (other is None)
             if one is not None:
                 np.testing.assert_allclose(one, other, rtol=3e-5, atol=1e-6)
+        np.testing.assert_allclose(mine.generalised(), theirs.generalised(), rtol=3e-5)
 
 
 @settings(max_examples=30, deadline=None)

@@ -72,6 +72,7 @@ def test_scores_are_those_of_their_formulas() -> None:
         "margin": 0.5,
         "max-logit": -(np.log(0.7) + 3),
         "energy": -3.0,
+        "gen": ((p * (1 - p)) ** 0.1).sum(),
     }
     for name, value in expected.items():
         assert score_pixels(scorer_named(name), facts)[0, 0] == pytest.approx(value, rel=1e-5)

@@ -326,6 +326,33 @@ def test_the_belief_expects_the_variance_that_answers_drawn_from_it_have():
     assert pool_spread(totals, quiet).error == pytest.approx(np.sqrt(own))
 
 
+@pytest.mark.parametrize("metric", POINT_METRICS)
+@pytest.mark.parametrize("pixels", [1e-3, 3.0, 1e6])
+def test_what_one_answer_changes_is_first_order_up_to_the_values_of_its_classes(metric: str, pixels: float):
+    rng = np.random.default_rng(8)
+    there = score(Totals.of(rng.integers(1, 90, (2, 4, 4)).astype(float)), metric, np.ones((2, 3), bool))
+    said = rng.integers(0, 4, (2, 5))
+    found = there.bounded_changes(said, np.full(5, pixels))
+    for model, point, true in np.ndindex(found.shape):
+        added = np.zeros((2, 4, 4))
+        added[model, said[model, point], true] = pixels
+        whole = np.clip(found[model, point, true], -there.value[model], 1 - there.value[model])
+        assert there.bounded_change(added)[model] == pytest.approx(whole, abs=1e-12)
+        if pixels < 1:
+            first_order = pixels * there.slopes()[model, said[model, point], true]
+            assert found[model, point, true] == pytest.approx(first_order, abs=1e-12)
+
+
+def test_one_point_of_a_small_probability_does_not_decide_how_well_scores_are_known():
+    pool, place = MADE.pool()
+    probability = unequal(MADE)
+    answers = MADE.answers(place, draw(MADE, probability, DRAWS, np.random.default_rng(5)), probability)
+    totals = point_totals(pool, answers)
+    rare = replace(totals, weight=np.where(np.arange(DRAWS) == 7, 1e9, totals.weight))
+    more = point_scores(rare).expected_covariance - point_scores(totals).expected_covariance
+    assert (np.diagonal(more) <= 1).all()  # an answer moves a score between 0 and 1 by no more
+
+
 @pytest.mark.slow
 def test_ratios_have_a_bias_below_a_tenth_of_their_error_that_falls_with_the_number_of_draws():
     pool, place = MADE.pool()

@@ -5,17 +5,19 @@ Conventions: scores are (C, h, w) float32 of any size: logits, or, for a ``margi
 mask. The order is the same everywhere: bilinear to the wanted size (width, height), softmax, mean over
 members if there are several, then the score; a score is never resized. Facts are (H, W) float32. Values close
 to 0 are summed from small terms, so that pixels tie only where their scores are equal: ``others`` equals 1 -
-winner but is not computed from it.
+winner but is not computed from it. The generalised entropy needs a second pass, made only when asked for.
 
 ``scores`` (C, h, w) are the output of one network. ``members`` are the scores of each member.
 
-Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax probability).
+Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax probability); Liu et al. 2023
+(generalised entropy).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -25,6 +27,7 @@ from faultscape.maps import checked_arrays
 from faultscape.maps.winners import between, enlarged, finite
 
 _AT_ONCE = 1 << 20  # probabilities of all members held at once
+EXPONENT = 0.1  # of the generalised entropy (Liu et al. 2023, section 4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,9 @@ class PixelFacts:
     members' entropies and ``information`` the mutual information, predictive - expected (Blum et al. 2021,
     eq. 2), computed without a difference; ``members`` is their number T. Few members make the information too
     small, by about its T-th part, because their own mean stands for the mean of all. ``variance`` is that of
-    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process).
+    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process). ``generalised``
+    computes the sum over all classes of (p (1 - p)) ^ .1 (Liu et al. 2023; of 1000 classes they take the 100
+    likeliest, a label map has fewer).
     """
 
     winner: np.ndarray
@@ -53,6 +58,7 @@ class PixelFacts:
     information: np.ndarray | None = None
     variance: np.ndarray | None = None
     members: int = 0
+    generalised: Callable[[], np.ndarray] | None = None
 
 
 def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
@@ -78,6 +84,7 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
         more + spread / total,
         held,
         None if held is None else held + more,
+        generalised=partial(_generalised, scores, size, marginal=marginal),
     )
 
 
@@ -106,18 +113,10 @@ def facts_of_members(
     kernels = _kernels()
     winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
     labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
-    strip = min(size[1], max(1, _AT_ONCE // max(1, classes * len(held) * size[0])))
-    shares = np.empty((len(held), classes, strip, size[0]), np.float32)
-    own, aside = np.empty((2, len(held), strip, size[0]), np.float32)
-    for y in range(0, size[1], strip):
-        rows = slice(y, min(y + strip, size[1]))
-        some = slice(rows.stop - y)
-        for t, (scores, of_marginal) in enumerate(zip(held, kinds, strict=True)):
-            z = np.array(enlarged(scores, size, rows))
-            kernels.member_sums(z, of_marginal, shares[t, :, some], aside[t, some], own[t, some])
-        expected[rows] = own[:, some].mean(0)
+    for rows, shares, own in _strips(held, size, kinds):
+        expected[rows] = own.mean(0)
         of_mean = (labels, winner, second, others, entropy, information)
-        kernels.mean_sums(shares[:, :, some], *(values[rows] for values in of_mean))
+        kernels.mean_sums(shares, *(values[rows] for values in of_mean))
     return PixelFacts(
         winner,
         second,
@@ -128,7 +127,46 @@ def facts_of_members(
         expected=expected,
         information=information,
         members=len(held),
+        generalised=partial(_generalised_of_members, held, size, kinds),
     )
+
+
+def _strips(
+    members: Sequence[np.ndarray], size: tuple[int, int], kinds: Sequence[bool]
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield some rows, the probabilities (T, C, rows, W) of members there, and the members' entropies (T,
+    rows, W); the next ones replace them.
+    """
+    classes = len(members[0])
+    strip = min(size[1], max(1, _AT_ONCE // max(1, classes * len(members) * size[0])))
+    shares = np.empty((len(members), classes, strip, size[0]), np.float32)
+    own, aside = np.empty((2, len(members), strip, size[0]), np.float32)
+    for y in range(0, size[1], strip):
+        rows = slice(y, min(y + strip, size[1]))
+        some = slice(rows.stop - y)
+        for t, (scores, of_marginal) in enumerate(zip(members, kinds, strict=True)):
+            z = np.array(enlarged(scores, size, rows))
+            _kernels().member_sums(z, of_marginal, shares[t, :, some], aside[t, some], own[t, some])
+        yield rows, shares[:, :, some], own[:, some]
+
+
+def _generalised(scores: np.ndarray, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
+    """Return the generalised entropy (H, W) of scores (C, h, w) at a size."""
+    out = np.empty((size[1], size[0]), np.float32)
+    places = (*between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]))
+    _kernels().generalised_sums(scores, *places, marginal, np.float32(EXPONENT), out)
+    return out
+
+
+def _generalised_of_members(
+    members: Sequence[np.ndarray], size: tuple[int, int], kinds: Sequence[bool]
+) -> np.ndarray:
+    """Return the generalised entropy (H, W) of the mean of members' probabilities."""
+    out = np.empty((size[1], size[0]), np.float32)
+    for rows, shares, _ in _strips(members, size, kinds):
+        mean = shares.mean(0)
+        out[rows] = _generalised(mean, (size[0], mean.shape[1]), marginal=True)
+    return out
 
 
 def _kernels() -> ModuleType:

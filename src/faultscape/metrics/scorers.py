@@ -14,7 +14,7 @@ from a submission (`scores.submissions` says how it is rounded).
 classes. ``name`` is a scorer's name, or ``file.py:NAME``.
 
 Source: Blum et al. 2021, section 4.1, eq. 1 and 2; Buchanan et al. 2022, section 3; Hendrycks and Gimpel
-2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
+2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy); Liu et al. 2023 (generalised entropy).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from faultscape import plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.doubt import LOGIT_END
-from faultscape.metrics.pixel_facts import PixelFacts
+from faultscape.metrics.pixel_facts import EXPONENT, PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
 Needs = Literal[
@@ -45,6 +45,7 @@ Needs = Literal[
     "outlier",
     "dirichlet",
 ]
+Given = TypeVar("Given")
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _FAR, _FAR_STEP, _FAR_STEPS = 61440.0, 32.0, 127  # the last values of float16, and the steps between them
 _LEAST_VARIANCE = np.float32(1e-30)
@@ -73,7 +74,7 @@ class Scorer:
     tells_errors: bool = True
 
 
-def _needed(values: np.ndarray | None) -> np.ndarray:
+def _needed(values: Given | None) -> Given:
     assert values is not None  # `missing` reports what a model lacks before anything is computed
     return values
 
@@ -84,6 +85,10 @@ def _one(_classes: int) -> float:
 
 def _all_but_even(classes: int) -> float:
     return 1.0 - 1.0 / classes  # the largest probability is at least 1 / classes
+
+
+def _even_generalised(classes: int) -> float:
+    return classes * (1 / classes * (1 - 1 / classes)) ** EXPONENT  # the sum is concave
 
 
 def _corrected_information(facts: PixelFacts) -> np.ndarray:
@@ -122,6 +127,14 @@ SCORERS: tuple[Scorer, ...] = (
         lambda facts: facts.entropy,
         most=math.log,
         source="Blum et al. 2021, eq. 1",
+    ),
+    Scorer(
+        "gen",
+        "Generalised entropy",
+        "sum (p (1 - p))^.1",
+        lambda facts: _needed(facts.generalised)(),
+        most=_even_generalised,
+        source="Liu et al. 2023",
     ),
     Scorer(
         "margin",

@@ -41,6 +41,32 @@ def softmax_sums(
     second[...] = e.max(0) if len(z) > 1 else np.exp(np.float32(-87))
 
 
+def generalised_sums(
+    scores: np.ndarray,
+    first_y: np.ndarray,
+    second_y: np.ndarray,
+    share_y: np.ndarray,
+    first_x: np.ndarray,
+    second_x: np.ndarray,
+    share_x: np.ndarray,
+    marginal: bool,
+    exponent: float,
+    sums: np.ndarray,
+) -> None:
+    """Fill (H, W) with the sum over classes of (p (1 - p)) ^ ``exponent``."""
+    z = np.empty((len(scores), *sums.shape), np.float32)
+    stretch(scores, first_y, second_y, share_y, first_x, second_x, share_x, z)
+    wide = (np.log(np.maximum(z, _TINY)) if marginal else z).astype(np.float64)
+    e = np.exp(wide - wide.max(0))
+    total = e.sum(0)
+    best = wide.argmax(0)[None]
+    others = e.copy()
+    np.put_along_axis(others, best, 0.0, 0)
+    rest = total - e  # 1 - p of the winner is not a difference
+    np.put_along_axis(rest, best, np.maximum(others.sum(0), _TINY)[None], 0)
+    sums[...] = ((e * rest / total**2) ** exponent).sum(0)
+
+
 def member_sums(
     z: np.ndarray, marginal: bool, shares: np.ndarray, others: np.ndarray, entropy: np.ndarray
 ) -> None:

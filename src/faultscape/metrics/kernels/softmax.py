@@ -158,6 +158,55 @@ def log_row_of(values, bits, whole, out):
 
 
 @jit
+def generalised_sums(
+    scores, first_y, second_y, share_y, first_x, second_x, share_x, marginal, exponent, sums
+):
+    """Fill (H, W) with the sum over classes of (p (1 - p)) ^ ``exponent``."""
+    classes = scores.shape[0]
+    height, width = sums.shape
+    same = scores.shape[2] == width
+    line = np.empty(scores.shape[2], np.float32)
+    z = np.empty((classes, width), np.float32)
+    e = np.empty((classes, width), np.float32)
+    top = np.empty(width, np.float32)
+    second = np.empty(width, np.float32)
+    best = np.empty(width, np.int32)
+    bits = np.empty(width, np.int32)
+    power = bits.view(np.float32)
+    whole = np.empty(width, np.int32)
+    others = np.empty(width, np.float32)
+    total = np.empty(width, np.float32)
+    log_total = np.empty(width, np.float32)
+    rest = np.empty(width, np.float32)
+    log_rest = np.empty(width, np.float32)
+    for y in range(height):
+        stretched_row(scores, first_y[y], second_y[y], share_y[y], first_x, second_x, share_x, same, line, z)
+        if marginal:
+            log_row(z)
+        winners_row(z, top, second, best)
+        for x in range(width):
+            others[x], sums[y, x] = np.float32(0), np.float32(0)
+        for c in range(classes):
+            for x in range(width):
+                z[c, x] -= top[x]
+            exp_row(z[c], bits, power, e[c])
+            for x in range(width):
+                others[x] += np.float32(0) if best[x] == c else e[c, x]
+        for x in range(width):
+            total[x] = _ONE + others[x]
+        log_row_of(total, total.view(np.int32), whole, log_total)
+        for c in range(classes):
+            for x in range(width):  # 1 - p of the winner is not a difference
+                rest[x] = max(others[x] if best[x] == c else total[x] - e[c, x], _TINY)
+            log_row_of(rest, rest.view(np.int32), whole, log_rest)
+            for x in range(width):
+                z[c, x] = exponent * (z[c, x] + log_rest[x] - log_total[x] - log_total[x])
+            exp_row(z[c], bits, power, e[c])
+            for x in range(width):
+                sums[y, x] += e[c, x]
+
+
+@jit
 def member_sums(z, marginal, shares, others, entropy):
     """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with
     the sum of all but its largest and its entropy.

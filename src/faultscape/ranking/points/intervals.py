@@ -3,16 +3,17 @@ come.
 
 Conventions: a variance is that of the corrected scores, linear in what each draw adds: the larger of the
 variance over draws and of what the belief expects at the points drawn, since few draws may show none of the
-rare errors that add most. Intervals are Student's t around the scores. Shrinking scores towards a belief
-makes them better on average and intervals no shorter: the variance is not reduced, and by how much the
-shrunk score (or difference) differs from the corrected one is added to the standard error in quadrature,
-since a belief may be wrong about this very pair. Degrees of freedom are those of an estimated variance
-whose terms have heavy tails, as points with small probabilities do: 2 N / (k - 1), k being the kurtosis of
-the terms, at most N - 1, for each model and each pair. For *images to come*, images (or groups of images)
-are what is drawn first and points second: what a group's pixels are expected to add together with what its
-points add is one number, and the spread of these numbers over groups is the variance, with G - 1 degrees of
-freedom and none below six groups. Source: Hansen and Hurwitz 1943; Satterthwaite 1946 (degrees of freedom);
-two stages: Sarndal, Swensson and Wretman 1992, 4.3.
+rare errors that add most; of these, no answer counts for more than moves a class to 0 or 1. Intervals are
+Student's t around the scores. Shrinking scores towards a belief makes them better on average and intervals
+no shorter: the variance is not reduced, and by how much the shrunk score (or difference) differs from the
+corrected one is added to the standard error in quadrature, since a belief may be wrong about this very
+pair. Degrees of freedom are those of an estimated variance whose terms have heavy tails, as points with
+small probabilities do: 2 N / (k - 1), k being the kurtosis of the terms, at most N - 1, for each model and
+each pair. For *images to come*, images (or groups of images) are what is drawn first and points second:
+what a group's pixels are expected to add together with what its points add is one number, and the spread of
+these numbers over groups is the variance, with G - 1 degrees of freedom and none below six groups. Source:
+Hansen and Hurwitz 1943; Satterthwaite 1946 (degrees of freedom); two stages: Sarndal, Swensson and Wretman
+1992, 4.3.
 """
 
 from __future__ import annotations

@@ -77,6 +77,26 @@ class Score:
             each = np.clip(each, -self.parts, self.shares - self.parts)
         return np.clip(each.sum(1), -self.value, 1 - self.value)
 
+    def bounded_changes(self, said: np.ndarray, pixels: np.ndarray) -> np.ndarray:
+        """Return (J, M, C + 1) by how much the value grows with ``pixels`` (M,) more of each true class where
+        the models say ``said`` (J, M): in first order, but no class by more than its values from 0 to 1
+        allow.
+        """
+        classes = self.by_hits.shape[1]
+        missed = self.by_true[:, None, :] * pixels[:, None]
+        wrong = _at(self.by_predicted, said) * pixels
+        right = _at(self.by_hits + self.by_true + self.by_predicted, said) * pixels
+        if self.parts is not None and self.shares is not None:
+            room = self.shares - self.parts
+            missed = np.clip(missed, -self.parts[:, None], room[:, None])
+            wrong = np.clip(wrong, -_at(self.parts, said), _at(room, said))
+            right = np.clip(right, -_at(self.parts, said), _at(room, said))
+        out = np.zeros((*said.shape, classes + 1))
+        out[:, :, :-1] = missed + wrong[..., None]
+        model, point = np.nonzero(said < classes)
+        out[model, point, said[model, point]] = right[model, point]
+        return out
+
     def change(self, first: Totals, second: Totals) -> np.ndarray:
         """Return (J,) by how much the value grows from the first totals to the second, if it went on as
         here.
@@ -86,6 +106,11 @@ class Score:
             + self.by_true * (second.true - first.true)
             + self.by_predicted * (second.predicted - first.predicted)
         ).sum(1)
+
+
+def _at(by_class: np.ndarray, said: np.ndarray) -> np.ndarray:
+    """Return (J, M) the number of each prediction; 0 for none."""
+    return np.take_along_axis(np.pad(by_class, ((0, 0), (0, 1))), said.astype(np.intp), 1)
 
 
 def counted_classes(predicted: np.ndarray, seen: np.ndarray, over: Over) -> np.ndarray:

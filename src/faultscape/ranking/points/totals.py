@@ -22,6 +22,7 @@ from faultscape.errors import RankingError
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.belief import Belief, fit_beliefs, prior_belief
 from faultscape.ranking.points.pool import Pool
+from faultscape.ranking.points.scores import Score
 
 FOLDS = 5
 _BLOCK = 2000  # points at once
@@ -87,21 +88,25 @@ class PointTotals:
             [(table[own] * self.left).sum(1) for own, table in zip(self.said, slopes, strict=True)]
         )
 
-    def expected_covariance(self, slopes: np.ndarray) -> np.ndarray:
+    def expected_covariance(self, there: Score) -> np.ndarray:
         """Return (J, J) the covariance of the mean of `terms`, at the points drawn, if the belief were
-        right.
+        right, for the score whose slopes they take.
+
+        No answer moves a class by more than its values from 0 to 1 allow: at a pixel with a small
+        probability, first order would let one answer about a rare class outweigh all others.
         """
         models = len(self.said)
+        pixels = self.weight / max(self.draws, 1)
         out = np.zeros((models, models))
         for low in range(0, len(self.guess), _BLOCK):
             some = slice(low, low + _BLOCK)
             guess = self.guess[some]
-            values = np.array([table[own] for own, table in zip(self.said[:, some], slopes, strict=True)])
+            values = there.bounded_changes(self.said[:, some], pixels[some])
             values -= (values * guess).sum(2, keepdims=True)
-            values *= self.weight[some, None] * np.sqrt(guess)
+            values *= np.sqrt(guess)
             flat = values.reshape(models, -1)
             out += flat @ flat.T
-        return out / max(self.draws, 1) ** 2
+        return out
 
 
 def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds: int = FOLDS) -> PointTotals:

@@ -85,8 +85,8 @@ def predict(
         What is kept in addition to labels: confidence, probabilities (or probabilities=K, the K largest),
         logits, embedding=LAYER. Repeatable; labels: nothing else.
     scorer
-        How the doubt of each pixel is scored: msp, entropy, margin, max-logit, energy; for several views or
-        members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
+        How the doubt of each pixel is scored: msp, entropy, gen, margin, max-logit, energy; for several views
+        or members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
         variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
