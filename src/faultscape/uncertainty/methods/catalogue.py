@@ -2,8 +2,9 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``signed``
-whether its default layer is the last before an activation. ``options`` are its options with their defaults,
+of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``of_logits``
+whether it needs logits as well as features, ``signed`` whether its default layer is the last before an
+activation. ``options`` are its options with their defaults,
 ``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
 flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
@@ -35,6 +36,7 @@ class Method:
     search: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     source: str = ""
     learns: bool = True
+    of_logits: bool = False
     signed: bool = False
 
     @property
@@ -114,6 +116,22 @@ METHODS: tuple[Method, ...] = (
         "one",
         {"shrink": 1e-4},
         source="Lee et al. 2018",
+    ),
+    Method(
+        "neco",
+        "NECO",
+        "-max z |P (f - m)| / |f - m|",
+        "neco:Neco",
+        source="Ben Ammar et al. 2024, eq. 6",
+        of_logits=True,
+    ),
+    Method(
+        "energy-neco",
+        "Energy and NECO",
+        "energy - |P (f - m)| / |f - m|, both standardised",
+        "neco:EnergyNeco",
+        source="Zhang et al. 2026; Ben Ammar et al. 2024; Liu et al. 2020",
+        of_logits=True,
     ),
     Method(
         "knn",

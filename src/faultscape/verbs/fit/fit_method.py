@@ -95,7 +95,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     rows = _training_images(study, options) if method.learns else None
     anomalous = AnomalousImages(study, options.validation, options.truth) if options.validation else None
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
-    if method.taps == "none" and model.inference.network.marginal:
+    if (method.taps == "none" or method.of_logits) and model.inference.network.marginal:
         raise ModelError(
             f"{asked.model}: has sums of masks instead of logits, which method {method.name} needs; "
             "fit a method that uses features, such as knn"
@@ -123,7 +123,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
                     f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
                     f" {asked.model} does not know these classes, or a holdout withholds them"
                 )
-            wanted = [LOGITS] if method.taps == "none" else candidates
+            wanted = [LOGITS] if method.taps == "none" else [*candidates, *[LOGITS] * method.of_logits]
             samples, images, unread_here = draw_samples(
                 model,
                 settings,
@@ -259,7 +259,8 @@ def _fit(
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, and statistics of the fit."""
     if work.method.name != "flow":
-        samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
+        wanted = [*layers, *[LOGITS] * work.method.of_logits] or [LOGITS]
+        samples = [work.samples[layer] for layer in wanted] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
     plan = FlowPlan(**chosen, seed=work.seed)

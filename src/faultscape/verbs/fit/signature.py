@@ -108,7 +108,7 @@ def fit(
     study
         The study folder.
     method
-        temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class or flow.
+        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class or flow.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.
