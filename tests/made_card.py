@@ -121,6 +121,8 @@ def card(
     for set_, chance in (("blended", 0.02), ("things", 0.05)):
         for metric in ("average_precision", "auroc", "fpr95"):
             enter(set_, metric, 0.4, -1 if metric == "fpr95" else 1, SCORERS)
+        for k, metric in enumerate(("found_1", "found_5", "found_10")):
+            enter(set_, metric, 0.4 + 0.1 * k, 1, SCORERS)
         for metric, value in (("average_precision", chance), ("auroc", 0.5), ("fpr95", 0.95)):
             cells.append(
                 {
@@ -149,11 +151,14 @@ def card(
             "count": 6,
             "average_precision": 0.1,
             "recall": 0.4 if kind != "lower third" else None,
-            "found": 0.3,
+            "found_1": 0.1,
+            "found_5": 0.3 if kind != "lower third" else None,
+            "found_10": 0.6,
         }
         for name in names
         for scorer in SCORERS
         for kind in (
+            "all objects",
             "smallest quarter",
             "second quarter",
             "third quarter",

@@ -75,4 +75,5 @@ FitMethod = Literal[
     "knn",
     "knn-class",
     "flow",
+    "residual",
 ]

@@ -11,6 +11,7 @@ from pathlib import Path
 import in_distribution_reference as reference
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import faultscape as fs
 import made
@@ -212,6 +213,29 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
     )
     assert value("fishyscapes-v1", "auroc", "msp") == pytest.approx(
         roc_auc_score(true[true != 255], scores[true != 255]), abs=1e-3
+    )
+    numbers = {id_: ndimage.label(of == 1, np.ones((3, 3)))[0] for id_, of in anomaly.items()}
+    known = np.sort(scores[true == 0])[::-1]
+    for rate in (0.01, 0.05, 0.1):
+        threshold = known[int(rate * len(known))]  # more than this at most that share of known pixels are
+        of_objects = [
+            (doubt[id_] > threshold)[of == k].mean()
+            for id_, of in numbers.items()
+            for k in range(1, of.max() + 1)
+        ]
+        assert value("fishyscapes-v1", f"found_{100 * rate:.0f}", "msp") == np.mean(
+            np.array(of_objects) >= 0.5
+        )
+    (every,) = [
+        row
+        for row in card["objects"]
+        if (row["condition"], row["objects"]) == ("fishyscapes-v1", "all objects")
+    ]
+    assert every["count"] == len(of_objects)
+    shown = repr(fs.show(f"{study}/reliability/objects.csv"))
+    assert "all objects" in shown
+    assert repr(fs.show(f"{study}/reliability/reliability.json")) == repr(
+        fs.reliability(study, engine="local")
     )
     chance = find_cell(card, "random", "fishyscapes-v1", "average_precision", "random")
     assert chance is not None

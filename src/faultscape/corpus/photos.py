@@ -173,15 +173,18 @@ def read_parent(image: Image) -> np.ndarray:
     """
     if (recipe := recipe_of(image.source)) is None:
         raise ImageError(f"{image.id}: was collected, not made from another image")
-    return _parent(recipe)
+    return parent_of(recipe)
 
 
 def _made(recipe: Recipe) -> np.ndarray:
     """Return the image that a recipe makes; its parent must be unchanged."""
-    return cook(recipe, _parent(recipe))
+    return cook(recipe, parent_of(recipe))
 
 
-def _parent(recipe: Recipe) -> np.ndarray:
+def parent_of(recipe: Recipe) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 that a recipe starts from; ImageError if that cannot be read or has
+    changed.
+    """
     if inner := recipe_of(recipe.of):
         if inner.made_digest != recipe.digest:
             raise ImageError(f"{inner.of}: {PARENT_CHANGED}")

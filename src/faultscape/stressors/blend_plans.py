@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import cast
 
 import numpy as np
@@ -85,6 +85,7 @@ def plan_blend(
     areas: tuple[float, float] = AREAS,
     horizon: float = HORIZON,
     fog_chance: float = 0.0,
+    redrawn: Sequence[int] = (),
 ) -> BlendPlan:
     """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of
     cut-outs, in any order.
@@ -93,8 +94,10 @@ def plan_blend(
     uses; other presets use only anomalies. ``forbidden`` (H, W) is true where no object may go: an anomaly is
     placed elsewhere, and a known object, which stays at its own place, is replaced by one whose place is
     free. ``areas`` is the smallest and the largest share of the frame that an object covers; ``horizon`` is
-    its row as a share of the height; ``fog_chance`` is the probability of fog. Errors: OptionError for an
-    invalid frame, options out of range, no cut-out of a use that the preset needs, or no room.
+    its row as a share of the height; ``fog_chance`` is the probability of fog. ``redrawn`` says how often
+    each object is redrawn, with another cut-out, place and parameters: for those that `blend` flags.
+    Errors: OptionError for an invalid frame, options out of range, no cut-out of a use that the preset needs,
+    or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
@@ -126,29 +129,24 @@ def plan_blend(
             )
     pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     focus = (width // 2, int(horizon * height))
-    objects = tuple(
-        _placement(
-            _with_room(
-                pool,
-                stream.integer(len(pool)),
-                (height, width),
-                forbidden,
-                Stream(seed, key, "blend", draw, "another", count),
-            ),
-            (height, width),
-            steps,
-            Stream(seed, key, "blend", draw, "object", count),
-            forbidden,
-            areas,
-            focus[1],
-        )
-        for count in range(objects_per_frame)
-    )
+    objects = []
+    for count in range(objects_per_frame):
+        first = stream.integer(len(pool))
+        times = redrawn[count] if count < len(redrawn) else 0
+        again = ("redrawn", times) if times else ()  # an object drawn once has the streams that it always had
+        if times:
+            first = Stream(seed, key, "blend", draw, "cut-out", count, *again).integer(len(pool))
+        another = Stream(seed, key, "blend", draw, "another", count, *again)
+        own = Stream(seed, key, "blend", draw, "object", count, *again)
+        frame_size = (height, width)
+        cutout = _with_room(pool, first, frame_size, forbidden, another)
+        placed = _placement(cutout, frame_size, steps, own, forbidden, areas, focus[1])
+        objects.append(replace(placed, redrawn=times))
     foggy = stream.uniform() < fog_chance
     beta = round(stream.uniform(*_BETAS), 6)
     light = _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0])
     fog = Fog(beta, (light, light, light)) if foggy else None
-    return BlendPlan(preset, height, width, focus, objects, fog)
+    return BlendPlan(preset, height, width, focus, tuple(objects), fog)
 
 
 def plan_of_text(text: str) -> BlendPlan:
@@ -192,7 +190,8 @@ def _sound(placed: Placement, plan: BlendPlan) -> bool:
         placed.glow_width,
     )
     fits = 0 < placed.width <= 2 * plan.width and 0 < placed.height <= 2 * plan.height
-    return fits and all(0 <= value <= _LARGEST_NUMBER for value in steps) and 0 <= placed.noise_start < 2**64
+    drawn = 0 <= placed.noise_start < 2**64 and 0 <= placed.redrawn <= _LARGEST_NUMBER
+    return fits and drawn and all(0 <= value <= _LARGEST_NUMBER for value in steps)
 
 
 def _with_room(

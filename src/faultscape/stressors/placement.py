@@ -99,6 +99,7 @@ class Placement:
     glow: float = 0.0  # strength of the light of overexposed pixels
     glow_width: float = 0.0  # its sigma, in pixels
     noise_start: int = 0  # start of the random stream of its noise
+    redrawn: int = 0  # how often it was redrawn, because it nearly vanished or fell into pieces
 
     @property
     def box(self) -> tuple[int, int, int, int]:

@@ -5,7 +5,7 @@ Conventions: two models are compared over the cells that both have (`common`): f
 cells with a value, for values made from sums the classes with a value. `apart` is the difference of the two
 values as they are, each over all cells of its model. An interval is 95 % and refers to future data: units are
 redrawn.
-Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t).
+Source: Efron 1979; Jaeckel 1972; Tukey 1958 (jackknife with Student's t); Korn and Graubard 1998 (shares).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from faultscape.metrics.intervals.slopes import Linear, mean_over_cells, mean_over_images, student_interval
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
@@ -96,8 +96,8 @@ class Drawn:
     and ``replicates`` (B,) with units redrawn.
 
     ``used`` (I,) are the images that count. Without either there is no interval. ``shape`` is *smooth*;
-    *bent*, made of absolute values, which noise alone makes larger; or *stepped*, which leaving out a unit
-    changes not at all, or a lot.
+    *bent*, made of absolute values, which noise alone makes larger; *stepped*, which leaving out a unit
+    changes not at all, or a lot; or a *share* of things, which may all be found in every draw.
     """
 
     value: float
@@ -112,7 +112,8 @@ class Drawn:
             mine - theirs if len(mine) == len(theirs) else np.zeros(0)
             for mine, theirs in ((self.replicates, other.replicates), (self.left_out, other.left_out))
         )
-        shape = "stepped" if self.shape == "stepped" else "smooth"  # noise adds to both of two errors
+        # noise adds to both of two errors
+        shape = "stepped" if self.shape in ("stepped", "share") else "smooth"
         return Drawn(self.value - other.value, replicates, left_out, self.used | other.used, shape)
 
     apart = common
@@ -132,6 +133,8 @@ class Drawn:
             return np.array([low - self._added(known), high])
         if not len(known):
             return np.full(2, np.nan)
+        if self.shape == "share":
+            return share_interval(self.value, known.var() * count / (count - 1), count)
         if len(left_out):
             return _student(self.value, known.var() * count / (count - 1), count)
         twice = known.mean() - self.value if self.shape == "bent" else 0.0
@@ -158,6 +161,24 @@ def jackknife_interval(value: float, left_out: np.ndarray, count: int) -> np.nda
     [1.537, 5.463]
     """
     return _student(value, (count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()), count)
+
+
+def share_interval(value: float, variance: float, count: int) -> np.ndarray:
+    """Return (2,) Clopper and Pearson's interval of a share, for as many trials as would have its variance
+    over ``count`` units; where it does not vary, that many.
+
+    >>> share_interval(1.0, 0.0, 8).round(3).tolist()
+    [0.631, 1.0]
+    """
+    tail = (1 - LEVEL) / 2
+    trials = float(count)
+    if variance > 0 and 0 < value < 1:
+        # fewer by what Student's t is wider than a normal
+        trials = value * (1 - value) / variance * (stdtrit(np.inf, tail) / stdtrit(count - 1, tail)) ** 2
+    there = trials * value
+    low = betaincinv(there, trials - there + 1, tail) if there > 0 else 0.0
+    high = betaincinv(there + 1, trials - there, 1 - tail) if there < trials else 1.0
+    return np.array([low, high])
 
 
 def _student(value: float, variance: float, count: int) -> np.ndarray:

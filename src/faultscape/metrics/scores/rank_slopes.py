@@ -31,7 +31,7 @@ _TOGETHER = 64  # units or draws at once
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """Detection metrics of a data set: pixels of either kind, how many distinct scores they have, the
-    metrics, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives.
+    metrics, AP and AUROC with their slopes by unit.
     """
 
     positives: int
@@ -40,7 +40,6 @@ class Ranked:
     average_precision: Linear
     auroc: Linear
     fpr: Drawn
-    at_false: int
 
     @property
     def share(self) -> float:
@@ -68,7 +67,6 @@ def rank_images(
     draws: Draws | None = None,
     *,
     recall: float = 0.95,
-    false: float = 0.05,
 ) -> Ranked:
     """Return the metrics of the pooled pixels of some images and, with ``draws`` of U units, the evidence for
     intervals; ``of`` (I,) is the unit of each image.
@@ -99,17 +97,15 @@ def rank_images(
             nowhere,
             nowhere,
             Drawn(np.nan, nothing, nothing, nothing),
-            SIZE,
         )
     ((ap, auroc, fpr),) = areas_of(p[None, ::-1], n[None, ::-1], recall=recall).tolist()
     slopes = np.zeros((0, 2))
     drawn = Drawn(fpr, nothing, nothing, nothing, "stepped")
     if draws is not None:
-        known, anomalous = _by_unit(
+        known, anomalous = counts_by_unit(
             images, np.arange(len(images)) if of is None else of, draws.weights.shape[1], n, p
         )
         slopes, drawn = _slopes_and_draws(known, anomalous, draws, fpr, recall)
-    allowed = np.flatnonzero(np.cumsum(n[::-1])[::-1] <= false * negatives)
     return Ranked(
         int(positives),
         int(negatives),
@@ -117,15 +113,14 @@ def rank_images(
         Linear(np.array(ap), slopes[:, 0]),
         Linear(np.array(auroc), slopes[:, 1]),
         drawn,
-        int(allowed[0]) if len(allowed) else SIZE,
     )
 
 
-def _by_unit(
+def counts_by_unit(
     images: Sequence[SparseHistogram], of: np.ndarray, units: int, n: np.ndarray, p: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (U, K) known and anomalous pixels of each unit at descending thresholds, few enough to leave out
-    each unit in turn.
+    each unit in turn; ``n`` and ``p`` (65536,) are their sums at every place.
     """
     most = int(np.clip(_NUMBERS // max(units, 1), _FEWEST, _STEPS))
     there = (n + p) > 0

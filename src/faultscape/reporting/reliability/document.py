@@ -22,6 +22,8 @@ RETRAINED = "retrained"  # the flag of a model that needs its own training for i
 TRAINED_WITH_OOD = (  # begins the flag of a model that saw unknown objects in training
     "trained-with-ood"
 )
+ALL_OBJECTS = "all objects"
+FOUND_AT = ("found_1", "found_5", "found_10")  # metrics: objects found at these percents of false alarms
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,18 @@ CARD_METRICS: tuple[CardMetric, ...] = (
         "share of known pixels that are doubted as much when 95 % of the anomalous ones are found",
         "anomalies",
     ),
+    *(
+        CardMetric(
+            name,
+            f"Objects found at {name.removeprefix('found_')} %",
+            "high",
+            "share of the anomalous objects of which at least half of the pixels are flagged, where"
+            f" {name.removeprefix('found_')} % of the known pixels are",
+            "anomalies",
+            f"objects@{name.removeprefix('found_')}%",
+        )
+        for name in FOUND_AT
+    ),
     CardMetric(
         "component_f1",
         "Component F1",
@@ -189,7 +203,9 @@ class CardGap(TypedDict):
 
 
 class CardObjects(TypedDict, total=False):
-    """Results for some anomalous objects under one condition."""
+    """Results for some anomalous objects under one condition: the AP of their pixels, the mean share of their
+    pixels that is found at 5 % false alarms, and the share of objects found at 1, 5 and 10 %.
+    """
 
     model: str
     scorer: str
@@ -198,7 +214,9 @@ class CardObjects(TypedDict, total=False):
     count: int
     average_precision: float | None
     recall: float | None
-    found: float | None
+    found_1: float | None
+    found_5: float | None
+    found_10: float | None
 
 
 class CardGuard(TypedDict, total=False):
@@ -299,8 +317,8 @@ class CardTraining(TypedDict):
 
 
 class CardMethod(TypedDict):
-    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the
-    set that it was tuned on, '' for none.
+    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, the set
+    that it was tuned on and the set of unknown objects that taught it ('' for none), and their family.
     """
 
     scorer: str
@@ -308,6 +326,8 @@ class CardMethod(TypedDict):
     options: dict[str, bool | int | float | str]
     flags: list[str]
     validation: str
+    negatives: str
+    family: str
 
 
 class CardModel(TypedDict, total=False):

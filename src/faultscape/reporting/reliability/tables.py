@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from faultscape.reporting.reliability.document import (
+    ALL_OBJECTS,
     CORRUPTED,
+    FOUND_AT,
     RANDOM,
     TITLES,
     Card,
@@ -31,7 +33,8 @@ from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, S
 from faultscape.reporting.view import Column, Mark, Table, TableRow
 from faultscape.study.folder import put
 
-VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
+VIEWS = ("models", "corruptions", "table-s3", "table-s4", "objects", "errors")  # the names of all tables
+_FOUND = "objects@5%"
 _TEX = {
     **{mark: f"\\{mark}" for mark in "&%#_${}"},
     "\\": r"\textbackslash{}",
@@ -46,7 +49,14 @@ _Asked = tuple[Column, Callable[[str, str], Mark | None]]
 
 def views_of(card: Card) -> list[Table]:
     """Return the tables for which a card has numbers; the ends of intervals are those of the cells."""
-    made = [_models(card), _corruptions(card), _table_of_s3(card), _table_of_s4(card), _errors(card)]
+    made = [
+        _models(card),
+        _corruptions(card),
+        _table_of_s3(card),
+        _table_of_s4(card),
+        _objects(card),
+        _errors(card),
+    ]
     return [view for view in made if view is not None]
 
 
@@ -163,8 +173,12 @@ def _models(card: Card) -> Table | None:
         *of_score("calibration AUROC", clean, "error_auroc"),
         *of_score("calibration AUROC corrupted", CORRUPTED, "error_auroc"),
         *(
-            _of_score(card, f"AP {name}", name, "average_precision", main=True)
+            column
             for name in conditions_of(card, "anomaly")
+            for column in (
+                _of_score(card, f"AP {name}", name, "average_precision", main=True),
+                _of_score(card, f"{_FOUND} {name}", name, FOUND_AT[1], main=True),
+            )
         ),
     ]
     if any(column.metric == "average_precision" and made(RANDOM, RANDOM) for column, made in columns):
@@ -232,6 +246,7 @@ def _table_of_s3(card: Card) -> Table | None:
         for column in (
             _of_score(card, f"{name} AUC-ROC", name, "auroc", main=True),
             _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
+            _of_score(card, f"{name} {_FOUND}", name, FOUND_AT[1], main=True),
         )
     ]
     # the paper's columns first, then those over all classes of a study with holdouts
@@ -248,14 +263,14 @@ def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
 
 
 def _table_of_s4(card: Card) -> Table | None:
-    """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, then the mIoU that the
-    method leaves.
+    """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, beside them the objects
+    found, then the mIoU that the method leaves.
     """
     rows = ((RANDOM, RANDOM), *_score_rows(card))
     columns = [
-        _of_score(card, f"{name} {TITLES[m].title}", name, m)
+        _of_score(card, f"{name} {TITLES[m].short or TITLES[m].title}", name, m)
         for name in conditions_of(card, "anomaly")
-        for m in ("average_precision", "fpr95", "auroc")
+        for m in ("average_precision", "fpr95", "auroc", *FOUND_AT)
     ]
     clean = _clean(card)
     columns += _kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of))
@@ -268,6 +283,39 @@ def _table_of_s4(card: Card) -> Table | None:
     heads = ("model", "scorer", "flags") if flags else ("model", "scorer")
     table = _table(("table-s4", "As Blum et al. 2021, Table 1", says), columns, rows, heads, flags)
     return table if table and any(column.metric != "miou" for column in table.columns) else None
+
+
+def _objects(card: Card) -> Table | None:
+    """Return the table of anomalous objects by size and place, with the pixel metrics of the same objects."""
+    columns = [
+        *(_column(TITLES[m].short, "", m, "") for m in FOUND_AT),
+        Column("pixels found at 5 %", better="high", says="mean share of an object's pixels"),
+        _column("AP", "", "average_precision", ""),
+    ]
+    cells = {
+        (c["model"], c.get("scorer", ""), c["condition"], c["metric"]): c
+        for c in card["cells"]
+        if c["metric"] in FOUND_AT
+    }
+    rows = []
+    for row in card.get("objects", []):
+        about = (row["model"], row["scorer"], row["condition"])
+        whole = [cells.get((*about, m)) if row["objects"] == ALL_OBJECTS else None for m in FOUND_AT]
+        marks = [
+            _mark(cell, None) or Mark(row.get(m))  # type: ignore[arg-type]
+            for m, cell in zip(FOUND_AT, whole, strict=True)
+        ]
+        marks += [Mark(row["recall"]), Mark(row["average_precision"])]
+        rows.append(
+            TableRow(row["model"], tuple(marks), words=(*about[1:], row["objects"], str(row["count"])))
+        )
+    says = (
+        "Anomalous objects of every scorer and set, by quarter of size and third of the frame's height. An"
+        " object is found if at least half of its pixels are flagged, where 1, 5 or 10 % of the known pixels"
+        " are. The AP of their pixels depends on their share."
+    )
+    heads = ("model", "scorer", "set", "objects", "number")
+    return Table(tuple(columns), tuple(rows), heads, "objects", "Objects found", says) if rows else None
 
 
 def _errors(card: Card) -> Table | None:

@@ -17,7 +17,9 @@ from faultscape.metrics.scorers import scorer_named
 from faultscape.plug import is_own
 from faultscape.reporting.measure.coverage import held
 from faultscape.reporting.reliability.document import (
+    ALL_OBJECTS,
     CORRUPTED,
+    FOUND_AT,
     RANDOM,
     TITLES,
     Card,
@@ -65,7 +67,7 @@ _MEASURED = {
     "error_fpr95": "misclassification_fpr95",
 }  # names in `measure`
 SEVERITIES = Axis(0.0, 5.0, tuple(map(float, range(6))), ("clean", "1", "2", "3", "4", "5"))
-OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
+OF_ANOMALIES = ("average_precision", "fpr95", "auroc", *FOUND_AT, "component_f1")
 
 
 def mark(cell: CardCell | None, standing: str = "", share: Share | None = None) -> Mark:
@@ -307,7 +309,7 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
     """Return the results for objects by size and position, for each model's own scorer and for the others."""
     held: dict[tuple[str, str], dict[str, CardObjects]] = {}
     for row in card.get("objects", []):
-        if row["condition"] == condition:
+        if row["condition"] == condition and row["objects"] != ALL_OBJECTS:
             held.setdefault((row["model"], row["scorer"]), {})[row["objects"]] = row
     kinds = list(dict.fromkeys(kind for rows in held.values() for kind in rows))
     if not kinds:

@@ -21,7 +21,14 @@ from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.rank_slopes import Ranked
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.measure.document import number
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, CardCell, CardDifference, CardObjects
+from faultscape.reporting.reliability.document import (
+    CORRUPTED,
+    FOUND_AT,
+    RANDOM,
+    CardCell,
+    CardDifference,
+    CardObjects,
+)
 from faultscape.verbs.reliability.conditions import Condition, LabelledStudy, Units
 from faultscape.verbs.reliability.numbers import ModelNumbers, ScoreNumbers
 
@@ -217,6 +224,10 @@ def _judge_scores(
         if condition.with_anomalies:
             numbers = model.anomalies(folder, condition, images)
             _enter(found, key, numbers, ("average_precision", "auroc", "fpr95"))
+            if not numbers.ranked.undefined:
+                found.evidence.update(
+                    ((*key, name), of) for name, of in zip(FOUND_AT, numbers.found, strict=True)
+                )
             found.scores[key] = numbers
 
 
@@ -300,7 +311,7 @@ def objects(found: Judgement) -> list[CardObjects]:
             "count": some.objects,
             "average_precision": number(some.average_precision),
             "recall": number(some.recall),
-            "found": number(some.found),
+            **dict(zip(FOUND_AT, map(number, some.found), strict=True)),  # type: ignore[typeddict-item]
         }
         for (model, scorer, condition), numbers in found.scores.items()
         for some in numbers.objects

@@ -7,6 +7,7 @@ counts of a model are left out; two models are compared on the images that both 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,10 +22,18 @@ from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.intervals.units import Draws
 from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.found_objects import (
+    RATES,
+    found_shares,
+    object_place,
+    of_objects,
+    threshold_place,
+)
 from faultscape.metrics.scores.grouped_counts import (
-    FOUND,
+    FALSE,
     OBJECTS,
     GroupedCounts,
+    Objects,
     decode_counts,
     dense_counts,
     of_anomaly,
@@ -41,7 +50,7 @@ from faultscape.metrics.scores.rank_slopes import (
     shares_above,
 )
 from faultscape.reading.study import Study
-from faultscape.reporting.reliability.document import own_scorer
+from faultscape.reporting.reliability.document import ALL_OBJECTS, own_scorer
 from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pixel_counts import MAPS
@@ -50,28 +59,31 @@ from faultscape.verbs.reliability.counts import ModelCounts
 
 QUARTERS = ("smallest quarter", "second quarter", "third quarter", "largest quarter")
 THIRDS = ("upper third", "middle third", "lower third")
+_LEAST = 8  # fewer objects are not divided
 
 
 @dataclass(frozen=True, eq=False)
 class ObjectNumbers:
     """The results for some anomalous objects: their number, the AP of their pixels against all known ones,
-    and, at 5 % false positives, the mean share of their pixels and the share of objects found.
+    at 5 % false alarms the mean share of their pixels, and the share of objects found at each of
+    `found_objects.RATES`.
     """
 
     called: str
     objects: int
     average_precision: float
     recall: float
-    found: float
+    found: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreNumbers:
     """The performance of a scorer under one condition, at detecting anomalous or wrong pixels; for anomalies
-    also by size and position of the objects.
+    also the share of objects found at each of `found_objects.RATES`, and the objects by size and position.
     """
 
     ranked: Ranked
+    found: tuple[Drawn, ...] = ()
     objects: tuple[ObjectNumbers, ...] = ()
     pasted: Ranked | None = None
 
@@ -156,7 +168,9 @@ class ModelNumbers:
         """Return the performance of a scorer at detecting anomalous pixels of some images."""
         held = self.groups(scorer, condition, images)
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
-        return ScoreNumbers(ranked, tuple(_by_object(held, ranked)), self._of_pasted(held, images))
+        found = found_shares([of_objects(counts) for counts in held], self._of(images), self._draws)
+        objects = () if ranked.undefined else tuple(_by_object(held))
+        return ScoreNumbers(ranked, found, objects, self._of_pasted(held, images))
 
     def anomaly_histograms(
         self, scorer: str, condition: Condition, images: Sequence[str]
@@ -269,50 +283,46 @@ class ModelNumbers:
         }
 
 
-def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNumbers]:
-    """Return the numbers of all objects, by quartile of size and by third of the image's height; [] with
-    fewer than eight objects.
+def _by_object(images: Sequence[GroupedCounts]) -> list[ObjectNumbers]:
+    """Return the numbers of all objects, and, of eight objects or more, by quartile of size and by third of
+    the image's height.
     """
-    sizes = (
-        np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images])
-        if images
-        else np.zeros(0)
-    )
-    if len(sizes) < 8 or ranked.undefined:
-        return []
-    ends = np.quantile(sizes, [0.25, 0.5, 0.75])
-    by_size = [
-        (called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k)
-        for k, called in enumerate(QUARTERS)
-    ]
-    by_place = [
-        (called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k)
-        for k, called in enumerate(THIRDS)
-    ]
+    chosen = [(ALL_OBJECTS, lambda o: np.ones(len(o.pixels), bool))]
+    sizes = np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images])
+    if len(sizes) >= _LEAST:
+        ends = np.quantile(sizes, [0.25, 0.5, 0.75])
+        chosen += [
+            (called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k)
+            for k, called in enumerate(QUARTERS)
+        ]
+        chosen += [
+            (called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k)
+            for k, called in enumerate(THIRDS)
+        ]
     known = dense_counts(counts.known for counts in images)
-    return [
-        _of_some(called, images, chosen, known, ranked.at_false) for called, chosen in (*by_size, *by_place)
-    ]
+    at = [threshold_place(known, rate) for rate in RATES]
+    return [_of_some(called, images, of, known, at) for called, of in chosen]
 
 
 def _of_some(
     called: str,
     images: Sequence[GroupedCounts],
-    chosen: Callable[..., np.ndarray],
+    chosen: Callable[[Objects], np.ndarray],
     known: np.ndarray,
-    at_false: int,
+    at: Sequence[int],
 ) -> ObjectNumbers:
     rows = [
         counts.rows[OBJECTS + k]
         for counts in images
         for k in np.flatnonzero(chosen(counts.objects) & ~counts.objects.pasted).tolist()
     ]
-    shares = np.array([recall_above(*row, at_false) for row in rows])
-    some = len(shares) > 0
+    if not rows:
+        return ObjectNumbers(called, 0, math.nan, math.nan, (math.nan,) * len(at))
+    places = np.array([object_place(*row) for row in rows])
     return ObjectNumbers(
         called,
-        len(shares),
+        len(rows),
         average_precision_of(known, dense_counts(rows)),
-        float(shares.mean()) if some else float("nan"),
-        float((shares >= FOUND).mean()) if some else float("nan"),
+        float(np.mean([recall_above(*row, at[RATES.index(FALSE)]) for row in rows])),
+        tuple(float((places >= one).mean()) for one in at),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
@@ -20,6 +20,7 @@ from faultscape.verbs.select.chosen_result import ChosenImages
 from faultscape.verbs.show.signature import ShownText, Table
 
 if TYPE_CHECKING:
+    from faultscape.reporting.reliability.document import Card
     from faultscape.verbs.options import ShowOptions
 
 
@@ -75,6 +76,10 @@ def read_table(file: str, rows: int) -> Table | Standings | ShownText:
             raw = json.loads(text)
             if isinstance(raw, dict) and "rankings" in raw and "models" in raw:
                 return from_json(raw)
+            if isinstance(raw, dict) and "cells" in raw and "models" in raw:
+                from faultscape.reporting.reliability.words import card_text
+
+                return ShownText(card_text(str(path.parent), cast("Card", raw)))
             return ShownText(json.dumps(raw, indent=1, ensure_ascii=False))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise StudyError(

@@ -73,6 +73,8 @@ class Blending:
         A switched-off.csv, saved by the contact sheet of --review.
     version
         With fs-static: v1, v2 (default) or v3, so that the same frames can be compared under each.
+    keep_flagged
+        Keep objects that can hardly be seen or fell into pieces; by default they are redrawn.
     """
 
     objects_per_frame: int = 1
@@ -83,6 +85,7 @@ class Blending:
     depth: Place | None = None
     without: Place | None = None
     version: str | None = None
+    keep_flagged: bool = False
 
 
 def severities_of(text: str) -> tuple[int, ...]:

@@ -44,21 +44,25 @@ class Stressed:
 
 @dataclass(frozen=True)
 class Blends(Stressed):
-    """The blended sets that a command made, and how many of their pixels are anomalous.
+    """The blended sets that a command made, how many of their pixels are anomalous, and how many of their
+    objects were redrawn because they could hardly be seen or fell into pieces.
 
-    ``pixels`` holds {set: (anomalous, known, void pixels)}.
+    ``pixels`` holds {set: (anomalous, known, void pixels)}, ``redrawn`` {set: objects}.
     """
 
     pixels: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    redrawn: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         lines = [super().__repr__()]
         for name, (anomalous, known, void) in self.pixels.items():
             share = anomalous / (anomalous + known) if anomalous + known else float("nan")
             beside = f", {void:,} void" if void else ""
+            redrawn = self.redrawn.get(name, 0)
+            again = f"; {counted(redrawn, 'object')} redrawn" if redrawn else ""
             lines += wrapped(
                 f"{name}: {anomalous:,} anomalous and {known:,} known pixels"
-                f" ({100 * share:.2f} % anomalous){beside}",
+                f" ({100 * share:.2f} % anomalous){beside}{again}",
                 "  ",
                 "    ",
             )

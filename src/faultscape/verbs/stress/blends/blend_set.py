@@ -4,16 +4,17 @@ are read.
 Conventions: void of the base stays void, but an object over it counts; objects are never put on the ego
 vehicle, which a mask file gives (above 0 on it, any size), a class of the study, or a label id of the
 original truth; by default the layout of the data set does (Cityscapes' label ids). A plan depends on the
-seed, the key of the base and the objects, not on names or order. The objects of a set are stored in
-STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A set has its own labels:
-semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 / 255 in
+seed, the key of the base and the objects, not on names or order. Objects that can hardly be seen or fell into
+pieces are redrawn (`redrawn`), except in sets that were made before this rule. The objects of a set are
+stored in STUDY/objects, so that an edition does not change when the folder of cut-outs grows. A set has its
+own labels: semantic (an anomaly is void, a known object has its class) in stress/SET, and 0 / 1 / 255 in
 stress/SET/anomaly.
 Source: Blum et al. 2021, 3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -45,6 +46,7 @@ from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
 from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
+from faultscape.verbs.stress.blends.redrawn import redraw, redrawn_of
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
@@ -52,6 +54,7 @@ from faultscape.verbs.stress.options import FS_STATIC, blending_version
 from faultscape.verbs.stress.parents import Base, frames_of_set, line_of, made_image, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
 
+KEEP_FLAGGED = "keep_flagged"  # parameter of a set, absent in those that were made before there was a choice
 _FOG = 0.2  # probability of fog in a frame of fs-static; the authors' value is unknown
 
 
@@ -64,6 +67,11 @@ class BlendedFrame:
     draw: int
     cutouts: tuple[Cutout, ...]
 
+    @property
+    def suffix(self) -> str:
+        """What distinguishes the images of one base."""
+        return f"-draw{self.draw}" if self.draw else ""
+
 
 def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
     """Add blended sets, and write them to a folder on request. Errors: OptionError, CorpusError and
@@ -74,8 +82,9 @@ def blend_images(options: StressBlendOptions) -> Blends | Reviewed:
             objects = _find(options, ground)[1]
             return Reviewed(options.study, *_write_review(ground.study, objects))
     totals = dict[str, tuple[int, int, int]]()
-    made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals))
-    return Blends(**vars(made), pixels=totals)
+    redrawn = dict[str, int]()
+    made = make_sets(options, "blend", lambda ground: _recipe(options, ground, totals, redrawn))
+    return Blends(**vars(made), pixels=totals, redrawn=redrawn)
 
 
 def _write_review(study: Study, objects: Objects) -> tuple[str, int]:
@@ -107,9 +116,14 @@ def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Obje
 
 
 def _recipe(
-    options: StressBlendOptions, ground: Ground, totals: dict[str, tuple[int, int, int]]
+    options: StressBlendOptions,
+    ground: Ground,
+    totals: dict[str, tuple[int, int, int]],
+    redrawn: dict[str, int],
 ) -> SetRecipe:
-    """Return the recipe of blended sets, which puts the pixels of each into ``totals``."""
+    """Return the recipe of blended sets, which puts the pixels of each into ``totals``, and how many of its
+    objects were redrawn into ``redrawn``.
+    """
     study = ground.study
     base = ground.base
     labels, objects = _find(options, ground)
@@ -117,11 +131,14 @@ def _recipe(
 
     def images() -> Rows:
         keep_objects(study.root, objects)
-        return _planned(study, options, base, labels, _frames(options, labels, objects, names))
+        frames = _frames(options, labels, objects, names)
+        return _planned(study, options, base, labels, frames, about)
 
     def label(rows: Rows) -> None:
         how = {"engine": options.engine, "workers": options.workers}
         totals.update(fill_blended(study, [*rows], labels.truth, **how))
+        for name, mine in rows.items():
+            redrawn[name] = sum(bool(times) for image in mine for times in redrawn_of(image))
         if options.blending.ego is not None and not labels.ego_seen:
             print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
         for note in (note for name in rows for note in notes_of(study, name)):
@@ -144,7 +161,8 @@ def _recipe(
             workers=options.workers,
         )
 
-    about = {name: _about(study, options, base, objects, labels.truth) for name in names.values()}
+    keeps = _keeps_flagged(study, options, names.values())
+    about = {name: _about(study, options, base, objects, labels.truth, keeps) for name in names.values()}
     return SetRecipe(about, images, write, label)
 
 
@@ -201,10 +219,16 @@ def _frames(
 
 
 def _planned(
-    study: Study, options: StressBlendOptions, base: Base, labels: BaseLabels, frames: Sequence[BlendedFrame]
+    study: Study,
+    options: StressBlendOptions,
+    base: Base,
+    labels: BaseLabels,
+    frames: Sequence[BlendedFrame],
+    about: Mapping[str, StressSet],
 ) -> dict[str, list[Image]]:
-    """Return the rows of all frames, each with its plan, by set."""
-    rows: dict[str, list[Image]] = {}
+    """Return the rows of all frames, each with its plan, by set; flagged objects are redrawn if the sets
+    say so.
+    """
     fog = (
         options.blending.fog
         if options.blending.fog is not None
@@ -216,41 +240,84 @@ def _planned(
     preset = cast("BlendPreset", f"fishyscapes-{blending_version(options)}")
     folder = study.root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
-    with progress("plan", len(frames)) as tick:
-        for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
-            image = frame.base
-            plan = plan_blend(
-                (image.height, image.width),
-                frame.cutouts,
-                preset,
-                seed=options.seed,
-                key=image.key,
-                draw=frame.draw,
-                objects_per_frame=options.blending.objects_per_frame,
-                forbidden=labels.forbidden(image),
-                fog_chance=fog,
-            )
-            void = ""
-            step_depth = ("", "")
-            if plan.fog is not None:
-                mask = labels.void(image)
-                void = void_digest(mask)
-                step_depth = depth.get(image.id, ("", ""))
-                if not (path := folder / f"void-{void}.png").is_file():
-                    put(path, write_void(mask))
-            step = PlanStep(plan.text(), str(folder.absolute()), void, *step_depth)
-            role = "validation" if frame.set.endswith("-validation") else "test"
-            condition = frame.set.removeprefix(f"{base.name}-")
-            rows.setdefault(frame.set, []).append(
-                made_image(
-                    base, image, frame.set, condition, role, step, f"-draw{frame.draw}" if frame.draw else ""
-                )
-            )
+    ordered = sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw))
+
+    def planned(number: int, redrawn: tuple[int, ...] = ()) -> Image:
+        frame = ordered[number]
+        image = frame.base
+        plan = plan_blend(
+            (image.height, image.width),
+            frame.cutouts,
+            preset,
+            seed=options.seed,
+            key=image.key,
+            draw=frame.draw,
+            objects_per_frame=options.blending.objects_per_frame,
+            forbidden=labels.forbidden(image),
+            fog_chance=fog,
+            redrawn=redrawn,
+        )
+        void = ""
+        step_depth = ("", "")
+        if plan.fog is not None:
+            mask = labels.void(image)
+            void = void_digest(mask)
+            step_depth = depth.get(image.id, ("", ""))
+            if not (path := folder / f"void-{void}.png").is_file():
+                put(path, write_void(mask))
+        step = PlanStep(plan.text(), str(folder.absolute()), void, *step_depth)
+        role = "validation" if frame.set.endswith("-validation") else "test"
+        condition = frame.set.removeprefix(f"{base.name}-")
+        return made_image(base, image, frame.set, condition, role, step, frame.suffix)
+
+    images = list[Image]()
+    todo = list[int]()
+    with progress("plan", len(ordered)) as tick:
+        for number, frame in enumerate(ordered):
+            redraws = about[frame.set].parameters.get(KEEP_FLAGGED) is False
+            held = _settled(study, frame.set, about[frame.set]) if redraws else {}
+            before = held.get(base.id_of(frame.set, frame.base) + frame.suffix)
+            image = planned(number) if before is None else planned(number, redrawn_of(before))
+            if before is not None and before.digest != image.digest:
+                before = None
+                image = planned(number)
+            images.append(image)
+            if redraws and before is None:
+                todo.append(number)
             tick(1)
+    redraw(images, todo, planned, engine=options.engine, workers=options.workers)
+    rows: dict[str, list[Image]] = {}
+    for frame, image in zip(ordered, images, strict=True):
+        rows.setdefault(frame.set, []).append(image)
     return rows
 
 
-def _about(study: Study, options: StressBlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
+def _settled(study: Study, name: str, about: StressSet) -> dict[str, Image]:
+    """Return {id: image} of a finished set whose flagged objects were redrawn under the same labels by the
+    same computation, so that its plans need no second look.
+    """
+    held = study.stress.sets.get(name)
+
+    def looked_at(inputs: Mapping[str, str]) -> dict[str, str]:
+        return {key: value for key, value in inputs.items() if key != "images"}
+
+    if held is None or not held.inputs or looked_at(held.inputs) != looked_at(about.inputs):
+        return {}
+    return study.image_rows
+
+
+def _keeps_flagged(study: Study, options: StressBlendOptions, names: Iterable[str]) -> bool | None:
+    """Return whether flagged objects stay; None for sets that were made before there was a choice: these stay
+    as they are.
+    """
+    held = [study.stress.sets[name] for name in names if name in study.stress.sets]
+    old = any(one.kind == "blend" and KEEP_FLAGGED not in one.parameters for one in held)
+    return None if old else options.blending.keep_flagged
+
+
+def _about(
+    study: Study, options: StressBlendOptions, base: Base, objects: Objects, truth: str, keeps: bool | None
+) -> StressSet:
     parameters: Held = {
         "preset": options.preset,
         "blending": blending_version(options),
@@ -261,6 +328,7 @@ def _about(study: Study, options: StressBlendOptions, base: Base, objects: Objec
         **({"frames": options.frames} if options.frames else {}),
         **({"ego": options.blending.ego} if options.blending.ego else {}),
         **({"fog": options.blending.fog} if options.blending.fog is not None else {}),
+        **({KEEP_FLAGGED: keeps} if keeps is not None else {}),
     }
     line = line_of(options, base)
     of_depth: Held = {"depth": line["depth"]} if options.blending.depth else {}
