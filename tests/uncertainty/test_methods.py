@@ -329,7 +329,7 @@ def test_a_principal_space_leaves_an_axis_out_and_features_at_the_mean_have_no_s
 
 def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_predicted(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
+    from faultscape.uncertainty.methods.logits.standardised_logit import StandardisedMaxLogit
 
     logits = (
         torch.randn(3, 100, 40) * torch.tensor([1.0, 3.0, 0.5])[:, None, None]
@@ -349,7 +349,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     from faultscape.metrics.pixel_facts import facts_of
     from faultscape.prediction.doubt_methods import moved
     from faultscape.prediction.sources.torch_network import TorchNetwork
-    from faultscape.uncertainty.methods.odin import Odin
+    from faultscape.uncertainty.methods.logits.odin import Odin
 
     net, block = (
         torch.nn.Conv2d(3, 4, 3, padding=1),
@@ -461,7 +461,7 @@ def test_a_file_whose_tensors_are_not_those_of_its_method_is_refused(torch, tmp_
 
 def test_a_class_that_is_hardly_ever_predicted_has_the_statistics_of_all(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
+    from faultscape.uncertainty.methods.logits.standardised_logit import StandardisedMaxLogit
 
     rows = torch.randn(400, 3)
     rows[:, 2] -= 20
