@@ -12,7 +12,7 @@ from faultscape.errors import OptionError
 from faultscape.reporting.reliability.document import Card, CardRequirement
 from faultscape.reporting.reliability.words import card_text
 from faultscape.verbs.reliability.conditions import Condition
-from faultscape.verbs.reliability.requirements import (
+from faultscape.verbs.reliability.verdicts.requirements import (
     judge_requirements,
     read_requirements,
     refuse_unknown_places,

@@ -43,7 +43,6 @@ from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
 from faultscape.verbs.reliability import notes as told
-from faultscape.verbs.reliability.alarm_thresholds import thresholds
 from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.components import judge_components
@@ -67,13 +66,14 @@ from faultscape.verbs.reliability.guards import fill_cheat, guards
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
-from faultscape.verbs.reliability.recommended import recommended
-from faultscape.verbs.reliability.requirements import (
+from faultscape.verbs.reliability.signature import Reliability
+from faultscape.verbs.reliability.verdicts.alarm_thresholds import thresholds
+from faultscape.verbs.reliability.verdicts.recommended import recommended
+from faultscape.verbs.reliability.verdicts.requirements import (
     judge_requirements,
     read_requirements,
     refuse_unknown_places,
 )
-from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.train.training_record import flags_of, training_of
 
 if TYPE_CHECKING:
