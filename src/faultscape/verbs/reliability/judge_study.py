@@ -68,12 +68,12 @@ from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
 from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.reliability.verdicts.alarm_thresholds import thresholds
-from faultscape.verbs.reliability.verdicts.recommended import recommended
 from faultscape.verbs.reliability.verdicts.requirements import (
     judge_requirements,
     read_requirements,
     refuse_unknown_places,
 )
+from faultscape.verbs.reliability.verdicts.scorer_choice import recommended
 from faultscape.verbs.train.training_record import flags_of, training_of
 
 if TYPE_CHECKING:
