@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import made_card
 from faultscape.errors import OptionError
 from faultscape.reporting.reliability.document import Card, CardRequirement
 from faultscape.reporting.reliability.words import card_text
@@ -17,8 +18,12 @@ from faultscape.verbs.reliability.verdicts.requirements import (
     read_requirements,
     refuse_unknown_places,
 )
-from made_card import card
 from refusals import refused
+
+
+def card(models: int = 3, **more: Any) -> Card:
+    """A made card that recommends no scorer."""
+    return made_card.card(models, **more) | {"recommended": []}  # type: ignore[return-value]
 
 
 def judged(what: Card, *texts: str) -> list[CardRequirement]:
