@@ -32,6 +32,7 @@ from faultscape.formats.label_maps import read_map
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.progress import progress
+from faultscape.reading.object_families import family_of_line
 from faultscape.reading.study import Study
 from faultscape.reporting.contact_sheets import objects_page
 from faultscape.stressors.blend_plans import plan_blend
@@ -112,7 +113,8 @@ def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Obje
     labels = BaseLabels(study, ground.base, truth, options.blending.ego)
     known = study.stress.sets
     held = {name: known[name] for name in _set_names(options, ground.base).values() if name in known}
-    return labels, find_objects(study, options, truth, held)
+    teach = all(image.role == "train" for image in ground.base.images)
+    return labels, find_objects(study, options, truth, held, teach=teach)
 
 
 def _recipe(
@@ -331,6 +333,7 @@ def _about(
         **({KEEP_FLAGGED: keeps} if keeps is not None else {}),
     }
     line = line_of(options, base)
+    of_objects = {cutout.family for cutout in objects.cutouts if cutout.use == "anomaly"}
     of_depth: Held = {"depth": line["depth"]} if options.blending.depth else {}
     return StressSet(
         kind="blend",
@@ -340,6 +343,7 @@ def _about(
         line=line,
         parameters={**parameters, **of_depth},
         inputs=set_inputs(base, study.truth_key(truth), {**parameters, **of_depth}),
+        families=tuple(sorted({one or family_of_line(line) for one in of_objects})),
     )
 
 
