@@ -66,5 +66,12 @@ TrainingPresetName = Literal["s3-paper", "s3-code", "s4-bayesian", "camvid-small
 ExportForm = Literal["onnx", "pt2"]
 MethodPreset = Literal["s4"]
 FitMethod = Literal[
-    "temperature", "odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"
+    "temperature",
+    "odin",
+    "standardised-max-logit",
+    "mahalanobis",
+    "knn",
+    "knn-class",
+    "flow",
+    "residual",
 ]

@@ -253,18 +253,18 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
 def test_joined_layers_are_searched_as_they_are_joined(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.verbs.fit.layer_search import AnomalousImages
+    from faultscape.verbs.fit.layer_search import SearchImages
 
     blended = fs.stress.blend(
         predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
     ).sets[0]
-    judge, weights = AnomalousImages.judge, []
+    judge, weights = SearchImages.judge, []
 
     def noted(self, model, method, candidates):
         weights.extend(one.weights for one in candidates.values())
         return judge(self, model, method, candidates)
 
-    monkeypatch.setattr(AnomalousImages, "judge", noted)
+    monkeypatch.setattr(SearchImages, "judge", noted)
     quick = fs.MethodOptions(steps=10, blocks=2, width=8, join="logistic")
     found = fitted(predicted, "flow", layer=["mix", "body.0"], validation=blended, method_options=quick)
     assert len(weights) == len(found.searches["epsilon"]) == 6

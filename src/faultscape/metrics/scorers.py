@@ -273,6 +273,14 @@ SCORERS: tuple[Scorer, ...] = (
         source="Blum et al. 2021, section 4.2, eq. 6 to 8",
     ),
     Scorer(
+        "residual",
+        "Residual block",
+        "-log sum exp (z + shift learnt with unknown objects)",
+        _not_computed,
+        needs="fitted",
+        source="Liu et al. 2023 (RPL)",
+    ),
+    Scorer(
         "variance",
         "Variance of logits",
         "log v",

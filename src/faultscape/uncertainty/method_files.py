@@ -28,8 +28,9 @@ _DIGITS = 12  # of a digest, as in a scorer's name
 @dataclass(frozen=True)
 class MethodAbout:
     """The metadata of a fitted method: the method, its options, the layers that it taps, the digest of the
-    network that it was fitted to, its flags, the sets of its training images, the set used for the search (''
-    for none), how images were shown, how it was made, and further information.
+    network that it was fitted to, its flags, the sets of its training images, the set used for the search and
+    that of the unknown objects that taught it ('' for none), the family of these objects, how images were
+    shown, how it was made, and further information.
     """
 
     method: str
@@ -39,6 +40,8 @@ class MethodAbout:
     flags: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     validation: str = ""
+    negatives: str = ""
+    family: str = ""
     shown: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)

@@ -317,8 +317,8 @@ class CardTraining(TypedDict):
 
 
 class CardMethod(TypedDict):
-    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the
-    set that it was tuned on, '' for none.
+    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, the set
+    that it was tuned on and the set of unknown objects that taught it ('' for none), and their family.
     """
 
     scorer: str
@@ -326,6 +326,8 @@ class CardMethod(TypedDict):
     options: dict[str, bool | int | float | str]
     flags: list[str]
     validation: str
+    negatives: str
+    family: str
 
 
 class CardModel(TypedDict, total=False):

@@ -3,7 +3,9 @@ documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
 of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``signed``
-whether its default layer is the last before an activation. ``options`` are its options with their defaults,
+whether its default layer is the last before an activation. ``negatives`` says whether images with unknown
+objects (``--negatives``) teach it: no, may or must; taught by them it has the flag ``trained-with-ood``.
+``options`` are its options with their defaults,
 ``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
 flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
@@ -19,7 +21,9 @@ from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 
 Taps = Literal["none", "one", "several"]
+Negatives = Literal["no", "may", "must"]
 TUNED = "tuned-with-ood"
+TAUGHT = "trained-with-ood"  # as of networks that saw unknown objects in training
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Method:
     source: str = ""
     learns: bool = True
     signed: bool = False
+    negatives: Negatives = "no"
 
     @property
     def build(self) -> Any:
@@ -145,6 +150,17 @@ METHODS: tuple[Method, ...] = (
         {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)},
         "Blum et al. 2021, section 4.2, eq. 6 to 8",
         signed=True,
+    ),
+    Method(
+        "residual",
+        "Residual block",
+        "-log sum exp (z + shift learnt with unknown objects)",
+        "residual:ResidualPattern",
+        "several",
+        {"steps": 600, "rate": 2e-3, "batch": 4, "width": 32},
+        source="Liu et al. 2023 (RPL)",
+        learns=False,
+        negatives="must",
     ),
 )
 

@@ -36,6 +36,11 @@ def _validation(made: Instance) -> str | None:
     return made.study.set_keys.get(str(searched), "") if searched else None
 
 
+def _negatives(made: Instance) -> str | None:
+    taught = made.record.get("negatives")
+    return made.study.set_keys.get(str(taught), "") if taught else None
+
+
 class _Methods(Artefact):
     def instances(self, study: Study) -> list[str]:
         files = sorted((study.root / FOLDER).glob(f"*/*{ENDING}"))
@@ -51,7 +56,12 @@ class _Methods(Artefact):
         about = self._about(study, name)
         if about is None:
             return None
-        more = {"method": about.method, "sets": list(about.sets), "validation": about.validation}
+        more = {
+            "method": about.method,
+            "sets": list(about.sets),
+            "validation": about.validation,
+            "negatives": about.negatives,
+        }
         return cast("JsonObject", {"inputs": {}, **about.provenance, **more})
 
     def made_from(self, study: Study, name: str = "") -> dict[str, str] | None:
@@ -90,6 +100,7 @@ METHODS = _Methods(
         ),
         CLASSES,
         Input("validation", _validation, "images of the set that it was searched with changed"),
+        Input("negatives", _negatives, "images of the unknown objects that taught it changed"),
         Input("network", _network, "its network changed"),
         Input(
             METHOD,

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
-from faultscape.uncertainty.methods.catalogue import TUNED, Method
+from faultscape.uncertainty.methods.block_fit import BlockPlan
+from faultscape.uncertainty.methods.catalogue import TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -38,12 +40,14 @@ from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
-from faultscape.verbs.fit.layer_search import AnomalousImages, outer_layers
+from faultscape.verbs.fit.layer_search import SearchImages, outer_layers
+from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
-from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
+from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
+from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
 _CANDIDATES = 8  # most layers to try
@@ -69,7 +73,21 @@ class _Work:
     sets: tuple[str, ...]
     provenance: JsonObject
     unread: tuple[UnreadImages, ...]
+    rows: LabelledImages | None
+    negatives: Negatives | None
+    meaning: Meaning
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
+    blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
+
+    def checkpoints(self, key: str) -> Path:
+        """Return the folder of the checkpoints of a fit."""
+        return self.study.root / "methods" / self.name / f".{self.method.name}-{self.called}-{key[:_KEY]}"
+
+    @property
+    def device(self) -> str:
+        """The device that trains."""
+        device = self.model.inference.network.device
+        return device if device.startswith("cuda") else "cpu"
 
 
 def fit_asked(options: FitOptions) -> FittedTemperature | FittedMethods:
@@ -91,11 +109,13 @@ def fit_method(options: FitOptions) -> FittedMethods:
     method.check(told)
     layers = _layers_given(method, options)
     asked.check_search()
+    asked.check_negatives()
     source = known_source(study, asked.model, asked.source)  # before searching for labels
     rows = _training_images(study, options) if method.learns else None
-    anomalous = AnomalousImages(study, options.validation, options.truth) if options.validation else None
+    anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
+    negatives = _negatives(study, options)
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
-    if method.taps == "none" and model.inference.network.marginal:
+    if (method.taps == "none" or method.negatives != "no") and model.inference.network.marginal:
         raise ModelError(
             f"{asked.model}: has sums of masks instead of logits, which method {method.name} needs; "
             "fit a method that uses features, such as knn"
@@ -116,13 +136,13 @@ def fit_method(options: FitOptions) -> FittedMethods:
     with devices.fixed_threads(model.threads):
         samples = dict[str, Embeddings]()
         images = 0
-        unread = [] if anomalous is None else [anomalous.unread]
-        if rows is not None:
-            if meaning.withheld:
-                print(
-                    f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
-                    f" {asked.model} does not know these classes, or a holdout withholds them"
-                )
+        unread = [one.unread for one in (anomalous, negatives) if one is not None]
+        if meaning.withheld and (rows is not None or negatives is not None):
+            print(
+                f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
+                f" {asked.model} does not know these classes, or a holdout withholds them"
+            )
+        if rows is not None and method.negatives == "no":
             wanted = [LOGITS] if method.taps == "none" else candidates
             samples, images, unread_here = draw_samples(
                 model,
@@ -157,6 +177,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
             sets=sets,
             provenance=provenance,
             unread=tuple(unread),
+            rows=rows,
+            negatives=negatives,
+            meaning=meaning,
         )
         base = {**method.options, **told}
         layers = tuple(candidates)
@@ -179,6 +202,7 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
         "sets": list(sets),
         "truth": truth,
         "validation": options.validation,
+        "negatives": options.data.negatives,
         "source": source,
     }
     return {
@@ -227,6 +251,16 @@ def _training_images(study: Study, options: FitOptions) -> LabelledImages:
     return rows
 
 
+def _negatives(study: Study, options: FitOptions) -> Negatives | None:
+    """Return the images of --negatives, None without the option."""
+    if options.data.negatives is None:
+        return None
+    found = Negatives(study, options.data.negatives, options.truth)
+    if note := tested_note(found, "to learn from"):
+        print(note)
+    return found
+
+
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
     """Return the layers to draw embeddings of: the given ones; with --select-layer the outermost that give a
     grid; else the input of the last layer, or the last layer before an activation.
@@ -258,6 +292,8 @@ def _fit(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, and statistics of the fit."""
+    if work.method.negatives != "no":
+        return _taught(work, layers, options)
     if work.method.name != "flow":
         samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
@@ -265,14 +301,12 @@ def _fit(
     plan = FlowPlan(**chosen, seed=work.seed)
     flows = list[TrainedFlow]()
     numbers = dict[str, object]()
-    device = work.model.inference.network.device
     for layer in layers:
         key = key_of(work.key, layer, vars(plan))
         if key not in work.flows:
-            folder = work.study.root / "methods" / work.name / f".flow-{work.called}-{key[:_KEY]}"
+            folder = work.checkpoints(key)
             with progress(f"flow of {layer}", plan.steps) as tick:
-                on = device if device.startswith("cuda") else "cpu"
-                work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
+                work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, work.device, tick)
         flows.append(work.flows[key])
         numbers[layer] = {
             "nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested],
@@ -281,8 +315,28 @@ def _fit(
     return FlowDensity.of(layers, options, flows, weights), numbers
 
 
+def _taught(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value]
+) -> tuple[Fitted, dict[str, object]]:
+    """Return a method that was trained on the network's output for images with unknown objects, and
+    statistics of its training.
+    """
+    grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
+    chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
+    plan = BlockPlan(**chosen, seed=work.seed)
+    key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
+    if key not in work.blocks:
+        with progress(work.called, plan.steps) as tick:
+            work.blocks[key] = work.method.build.train(
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick
+            )
+        for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
+            unread.tell()
+    return work.blocks[key]
+
+
 def _search_layers(
-    work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: AnomalousImages
+    work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: SearchImages
 ) -> list[Tried]:
     """Return how well the method detects unknown objects at each layer, the best first."""
     methods: dict[str, Fitted] = {}
@@ -303,7 +357,7 @@ def _search_options(
     layers: Sequence[str],
     given: Mapping[str, Value],
     keys: Sequence[str],
-    anomalous: AnomalousImages,
+    anomalous: SearchImages,
 ) -> tuple[dict[str, Value], dict[str, list[Tried]]]:
     """Return the options of a method, with the searched ones set one after another to their best values, and
     what was tried.
@@ -330,7 +384,7 @@ def _search_options(
 
 
 def _joined(
-    work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: AnomalousImages | None
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: SearchImages | None
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, joined by a logistic regression on request, and
     statistics of the fit.
@@ -350,7 +404,7 @@ def _made(
     asked: Request,
     of_layers: Mapping[str, list[Tried]],
     images: int,
-    anomalous: AnomalousImages | None,
+    anomalous: SearchImages | None,
 ) -> FittedMethods:
     made = []
     searched = dict(of_layers)
@@ -367,7 +421,10 @@ def _made(
         }
         searched |= mine
         found, numbers = _joined(work, layers, own, anomalous)
-        flags = (TUNED,) if mine or own.get("join") == "logistic" else ()
+        flags = (
+            *((TAUGHT,) if work.negatives is not None else ()),
+            *((TUNED,) if mine or own.get("join") == "logistic" else ()),
+        )
         tables = {
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
             for what, rows in mine.items()
@@ -390,6 +447,8 @@ def _made(
             flags=flags,
             sets=work.sets,
             validation=asked.options.validation or "",
+            negatives=asked.options.data.negatives or "",
+            family=work.negatives.family if work.negatives is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
@@ -397,12 +456,13 @@ def _made(
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
     of_this_name = (  # left by a stopped run whose options then changed
-        f".flow-{work.called}-{'[0-9a-f]' * _KEY}"
+        f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
     )
     for left in folder.glob(of_this_name):
         shutil.rmtree(left, ignore_errors=True)
     of_fit = f"{work.called}/{work.name}"
     root = work.study.root
+    taught = work.negatives.name if work.negatives is not None else ""
     with work.study.writing():
         unread = [row for one in work.unread for row in one.failures("fit", of_fit)]
         replace_failures(root, "fit", of_fit, unread)
@@ -416,6 +476,7 @@ def _made(
         images,
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
+        negatives=taught,
     )
 
 
@@ -454,6 +515,7 @@ def _fitted_before(
         more["images"],
         more["embeddings"],
         searches,
+        negatives=about.negatives,
     )
 
 

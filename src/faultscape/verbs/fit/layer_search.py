@@ -13,59 +13,40 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
+from faultscape.errors import ModelError, StudyError, counted
 from faultscape.metrics.scorers import offset_of, rounded, scorer_named
 from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
-from faultscape.nouns import Classes
 from faultscape.prediction.inference import Inference
 from faultscape.progress import progress
-from faultscape.reading.image_truths import Judge, find_judged, with_labels
 from faultscape.reading.study import Study
-from faultscape.stressors.holdout import hold_out
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.method import Fitted
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.result import Tried
-from faultscape.verbs.train.labelled_images import role_of
+from faultscape.verbs.train.anomalous_images import AnomalousImages, tested_note
 
 
-class AnomalousImages:
+class SearchImages(AnomalousImages):
     """Images of a set with anomaly labels, for a search."""
 
     def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
-        images = study.image_rows
-        known = [*study.sets]
-        if name not in known:
-            raise OptionError(
-                f"--validation {name!r}: the study has no such set; it has"
-                f" {', '.join(known)}.{closest(name, known)}"
-            )
-        # the truth whose labels show withheld classes, if the study has any
-        of_classes = study.truth(truth) if truth or study.truths else ""
-        judged = with_labels(study, find_judged(study, images, of_classes))
-        self.images = [
-            image for image in images.values() if image.set == name and judged[image.id].anomaly is not None
-        ]
-        if not self.images:
-            raise StudyError(
-                f"no image of {name} has anomaly labels, which a search needs; blend objects into "
-                "validation images (`faultscape stress blend`), or collect a data set with such labels. "
-                "Classes withheld by a holdout cannot be used: the study is judged by them"
-            )
-        if tested := sum(role_of(image, images) == "test" for image in self.images):
-            print(
-                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test "
-                "or were made from such images; judge the method on other images"
-            )
+        purpose = (
+            "a search needs; blend objects into validation images (`faultscape stress blend`), or collect a"
+            " data set with such labels. Classes withheld by a holdout cannot be used: the study is judged"
+            " by them"
+        )
+        super().__init__(
+            study,
+            name,
+            truth,
+            option="validation",
+            purpose=purpose,
+            use="in a search",
+            what="validation image",
+        )
+        if note := tested_note(self, "to search with"):
+            print(note)
         self._settings = study.settings
-        self._judge = Judge(study, judged)
-        self._withheld = {
-            place: name
-            for words in study.stress.holdouts.values()
-            for place, name in _named(study.classes, words)
-        }
-        self.unread = UnreadImages("validation image", len(self.images))
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each candidate of a method detects the anomalies, the best first, without
@@ -81,7 +62,7 @@ class AnomalousImages:
                 scores = self._scores(inference, image)
                 if not scores:
                     continue
-                anomaly = self._anomaly(image, next(iter(scores.values())).shape)
+                anomaly = self._anomaly(image, scores)
                 for name in [
                     name
                     for name, score in scores.items()
@@ -128,7 +109,7 @@ class AnomalousImages:
             if not scores:
                 continue
             stacked = np.stack([score.ravel() for score in scores.values()], axis=1)
-            truth = self._anomaly(image, next(iter(scores.values())).shape)
+            truth = self._anomaly(image, scores)
             for value in (0, 1):
                 at = np.flatnonzero(truth.ravel() == value)
                 at = at[np.linspace(0, len(at) - 1, min(most, len(at))).astype(int)] if len(at) else at
@@ -147,26 +128,10 @@ class AnomalousImages:
             raise ModelError(f"{image.id}: {answer}")
         return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
 
-    def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the anomaly labels (H, W) of an image; StudyError if the anomalies of a collected image are
-        pixels of a class that a holdout withholds.
-        """
-        (view,) = self._judge.views(image.id, (shape[1], shape[0]))
-        assert view.anomaly is not None
-        if view.semantic is not None and not image.parent:
-            shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
-            if lost := [self._withheld[place] for place in shown if place in self._withheld]:
-                raise StudyError(
-                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, withheld by a holdout "
-                    "of this study: the study is judged by them, so they cannot be used in a search"
-                )
-        return view.anomaly
-
-
-def _named(classes: Classes, words: Sequence[str]) -> list[tuple[int, str]]:
-    """Return (place, name) of the classes that a holdout withholds."""
-    withheld = hold_out(classes, list(words)).is_withheld[:-1]
-    return [(place, name) for place, name in enumerate(classes.names) if withheld[place]]
+    def _anomaly(self, image: Image, scores: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the anomaly labels (H, W) of an image, at the size of its scores."""
+        height, width = next(iter(scores.values())).shape
+        return self.view(image, (width, height))[0]
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import Source, place_text, shown
@@ -42,15 +43,15 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow: training steps (default 3000).
+        flow, residual: training steps (default 3000 and 600).
     rate
-        flow: learning rate (default 0.001).
+        flow, residual: learning rate (default 0.001 and 0.002).
     batch
-        flow: embeddings per step (default 512).
+        flow: embeddings per step (default 512); residual: images per step (default 4).
     blocks
         flow: blocks, each a coupling, a norm and a permutation (default 32).
     width
-        flow: hidden units of a coupling (default 256).
+        flow: hidden units of a coupling (default 256); residual: channels of the block (default 32).
     depth
         flow: hidden layers of a coupling (default 1).
     join
@@ -94,11 +95,15 @@ class FitData:
     keep_embeddings
         Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4
         all).
+    negatives
+        residual: a set with anomaly labels whose unknown objects teach the method: training images that
+        `stress blend` pasted objects into, or a data set with such labels.
     """
 
     set_: list[str] | None = None
     images: int = 1000
     keep_embeddings: int | None = None
+    negatives: str | None = None
 
     def kept(self, preset: MethodPreset | None) -> int:
         """Return the number of embeddings to keep of a layer, 0 for all."""
@@ -174,6 +179,23 @@ class Request:
         """The options to search with --validation: those neither given nor swept."""
         given = {*self.told, self.swept[0]}
         return tuple(key for key in self.method.search if key not in given)
+
+    def check_negatives(self) -> None:
+        """Raise OptionError for a method that needs --negatives and has none, and for a set that would both
+        teach and choose.
+        """
+        negatives = self.options.data.negatives
+        if self.method.negatives == "must" and negatives is None:
+            raise OptionError(
+                f"method {self.method.name} learns from unknown objects: blend some into training images with"
+                f" `faultscape stress blend {quote(self.options.study)} --preset fishyscapes-v2 --set train`,"
+                " and name the set that it makes with --negatives"
+            )
+        if negatives is not None and negatives == self.options.validation:
+            raise OptionError(
+                f"--negatives and --validation are both {negatives}; what is learnt from cannot choose"
+                " options: blend other objects into validation images"
+            )
 
     def check_search(self) -> None:
         """Raise OptionError for a --validation without effect, and for options that need one."""

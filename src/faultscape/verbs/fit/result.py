@@ -79,6 +79,7 @@ class FittedMethods:
     embeddings: int  # embeddings drawn from a layer; 0 for a method that needs none
     searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
     beside: tuple[str, ...] = ()  # scorers that the model has already
+    negatives: str = ""  # the set of unknown objects that taught the methods
 
     def __repr__(self) -> str:
         lines = []
@@ -94,6 +95,8 @@ class FittedMethods:
             lines.append(f"{self.model}: {method.name}{where}{flags}")
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
+        if self.negatives:
+            lines.append(f"taught   by the unknown objects of {self.negatives}")
         names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
         scorers = " ".join(f"--scorer {quote(name)}" for name in names)
         lines.append(

@@ -99,7 +99,7 @@ def draw_samples(
             share = share_of(keep, turn, len(order))
             grids = dict[str, int]()
             for place, (block, box) in enumerate(pieces):
-                answer = _answer(model, block, layers)
+                answer = answer_of(model, block, layers)
                 for layer in layers:
                     shown = (block.shape[1], block.shape[2])
                     name = model.inference.name
@@ -164,7 +164,10 @@ def part_of(labels: np.ndarray, box: Window, size: tuple[int, ...]) -> np.ndarra
     return labels[rows, columns]
 
 
-def _answer(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:
+def answer_of(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:
+    """Return a network's answer to a prepared block (3, H, W), with the named layers; ModelError if memory
+    is short.
+    """
     try:
         (answer,) = model.inference.network.run(block[None], [layer for layer in layers if layer != LOGITS])
     except MemoryError:

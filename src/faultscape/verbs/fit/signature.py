@@ -67,8 +67,12 @@ def _idle(options: FitOptions) -> list[str]:
     if options.method == TEMPERATURE:
         idle = ["layer", "select_layer", "preset", "sweep", *of_data, *options.method_options.given]
     else:
-        learns = method_named(options.method).learns
-        idle = ["per_class", "pixels", *([] if learns else ["preset", *of_data])]
+        method = method_named(options.method)
+        idle = ["per_class", "pixels"]
+        if not method.learns:
+            idle += ["preset", *(name for name in of_data if name != "negatives")]
+        if method.negatives == "no":
+            idle.append("negatives")
     given = options.given()
     return [name for name in idle if name in given]
 
@@ -108,13 +112,13 @@ def fit(
     study
         The study folder.
     method
-        temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class or flow.
+        temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class, flow or residual.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.
     layer
-        The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow.
-        Default: the input of the last layer; for flow the last layer before an activation.
+        The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow and
+        residual. Default: the input of the last layer; for flow the last layer before an activation.
     select_layer
         Choose among the layers named, or the network's outermost layers, by average precision on
         --validation.

@@ -337,6 +337,8 @@ def _model(
                 "options": one.options,
                 "flags": list(one.flags),
                 "validation": one.validation,
+                "negatives": one.negatives,
+                "family": one.family,
             }
             for scorer, one in methods.items()
             if scorer in scorers

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
     "fitted to": lambda about: about.sets,
     "searched with": lambda about: (about.validation,) if about.validation else (),
+    "taught with": lambda about: (about.negatives,) if about.negatives else (),
 }
 
 
@@ -62,8 +63,8 @@ def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Con
 
 
 def seen_by_methods(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for each model about methods that were fitted to, or searched with, sets whose images it
-    is judged on.
+    """Return a note for each model about methods that were fitted to, searched with or taught with sets whose
+    images it is judged on.
     """
     asked = _asked(study, conditions)
     notes = list[str]()

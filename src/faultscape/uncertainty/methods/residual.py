@@ -1,0 +1,150 @@
+"""The method residual: a small block beside a frozen network that learns to move its logits where unknown
+objects lie, and nowhere else; the score is the energy of the moved logits.
+
+Conventions: grids of layers (N, D, h, w) are standardised, brought to ``width`` channels each, then to the
+size of the logits, and added to what the block makes of the standardised logits; three convolutions of 3 x 3,
+of dilation 1, 2 and 4, lead to a shift of each logit, which is 0 before training. The network's own labels
+are never touched: moved logits are used for the score alone.
+Source: Liu et al. 2023, "Residual Pattern Learning": a frozen network, a residual block that is trained with
+pasted objects, and an objective of two parts that do not mix: known pixels keep the network's answer, unknown
+ones get a positive energy. Left out is the contrast of contexts, which needs a second data set. The paper
+moves features before the last layer; here logits are moved, which needs no knowledge of the network. The
+shape of the block, the logistic form of the energy's part and the weights (all 1) are ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from faultscape.maps.winners import enlarged
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.block_fit import (
+    KNOWN,
+    NEGATIVE,
+    BlockPlan,
+    Entrance,
+    Examples,
+    at_size,
+    shape_of,
+    train_block,
+)
+
+_DILATIONS = (1, 2, 4)
+
+
+def energy_of(logits: Tensor) -> Tensor:
+    """Return the energy (N, h, w) of logits (N, C, h, w), -log sum exp.
+
+    >>> round(float(energy_of(torch.zeros(1, 2, 1, 1))), 4)
+    -0.6931
+    """
+    return -torch.logsumexp(logits, 1)
+
+
+def residual_loss(moved: Tensor, frozen: Tensor, labels: Tensor, known: int, negative: int) -> Tensor:
+    """Return the loss of moved logits (N, C, h, w) beside those of the frozen network, and the labels (N, h,
+    w) of their cells, in a batch with so many ``known`` and ``negative`` cells.
+
+    On known cells, the divergence of the moved probabilities from the frozen ones and a low energy, log(1 +
+    exp E); on negative cells, the divergence from even probabilities and a high energy, log(1 + exp -E). Each
+    is a mean over the cells of its kind.
+
+    >>> logits = torch.zeros(1, 2, 1, 2)
+    >>> made = residual_loss(logits, logits, torch.tensor([[[0, 1]]]), 1, 1)
+    >>> round(float(made), 4)  # log(1 + 1 / 2) + log(1 + 2)
+    1.5041
+    """
+    energy = energy_of(moved)
+    log_shares = moved.log_softmax(1)
+    own = frozen.log_softmax(1)
+    kept = (own.exp() * (own - log_shares)).sum(1)
+    even = -log_shares.mean(1) - math.log(moved.shape[1])
+    of_known = (kept + softplus(energy))[labels == KNOWN].sum() / known
+    return of_known + (even + softplus(-energy))[labels == NEGATIVE].sum() / negative
+
+
+class ResidualBlock(nn.Module):
+    """The shift of the logits of C ``classes`` from layers with these ``widths`` and the logits themselves,
+    through ``width`` channels.
+    """
+
+    def __init__(self, widths: Sequence[int], classes: int, width: int, seed: int = 0) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.enter = nn.ModuleList([Entrance(wide, width) for wide in (*widths, classes)])
+            mixed = [nn.Conv2d(width, width, 3, padding=wide, dilation=wide) for wide in _DILATIONS]
+            self.mix = nn.Sequential(*(part for conv in mixed for part in (nn.ReLU(), conv)), nn.ReLU())
+            self.leave = nn.Conv2d(width, classes, 1)
+        nn.init.zeros_(self.leave.weight)
+        nn.init.zeros_(self.leave.bias)
+
+    def measure(self, moments: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Let the first layers standardise what they see, by the means and deviations (D,) of channels."""
+        for layer, (mean, deviation) in zip(self.enter, moments, strict=True):
+            layer.measure(mean, deviation)
+
+    def forward(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
+        """Return the moved logits (N, C, h, w)."""
+        sides = logits.shape[2:]
+        grids = [layer(grid) for layer, grid in zip(self.enter, (*features, logits), strict=True)]
+        return logits + self.leave(self.mix(sum(at_size(grid, sides) for grid in grids)))
+
+    def loss(
+        self, features: Sequence[Tensor], logits: Tensor, labels: Tensor, known: int, negative: int
+    ) -> Tensor:
+        """Return `residual_loss` of the moved logits."""
+        return residual_loss(self(features, logits), logits, labels, known, negative)
+
+
+class ResidualPattern:
+    """A trained block, and the layers that it taps."""
+
+    epsilon = 0.0
+
+    def __init__(
+        self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
+    ) -> None:
+        self.layers = tuple(layers)
+        widths = [tensors[f"enter.{number}.weight"].shape[1] for number in range(len(layers) + 1)]
+        self.block = ResidualBlock(widths[:-1], widths[-1], int(options["width"]))
+        self.block.load_state_dict(dict(tensors))
+        self.block.eval().requires_grad_(requires_grad=False)
+
+    @classmethod
+    def train(
+        cls,
+        layers: Sequence[str],
+        options: Mapping[str, Value],
+        examples: Examples,
+        plan: BlockPlan,
+        folder: Path | None = None,
+        key: str = "",
+        device: str = "cpu",
+        tick: Callable[[int], None] = lambda _: None,
+    ) -> tuple[ResidualPattern, dict[str, float]]:
+        """Return the method with a block trained on examples, and its last loss."""
+        widths, classes = shape_of(examples)
+        block = ResidualBlock(widths, classes, int(options["width"]), plan.seed)
+        loss = train_block(block, examples, plan, folder, key, device, tick)
+        return cls(layers, options, block.state_dict()), {"loss": loss}
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the energy (N, 1, h, w) of the moved logits."""
+        self.block.to(logits.device)
+        return (energy_of(self.block([grid.float() for grid in features], logits.float()))[:, None],)
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score resized bilinearly."""
+        return np.array(enlarged(values[0], size)[0])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights of the block."""
+        return {name: value.cpu() for name, value in self.block.state_dict().items()}

@@ -1,0 +1,191 @@
+"""fit METHOD --negatives: methods that learn from unknown objects, beside a network that stays as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+from faultscape.errors import OptionError, StudyError
+from faultscape.reading.study import Study
+from faultscape.study.tables import label_maps
+from faultscape.uncertainty.method_files import read_about
+from faultscape.verbs import graph
+from made_methods import fitted, kept
+from made_training import Trained, copy_of
+from refusals import refused, told
+
+QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
+
+
+NEGATIVES = fs.FitData(negatives="train-fishyscapes-v2")
+
+
+@pytest.fixture(scope="session")
+def blended_once(trained_once: Trained, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """The study with unknown objects in its training images, and its network predicted."""
+    made = copy_of(trained_once, tmp_path_factory.mktemp("blended") / "trained")
+    for name in ("train", "val"):
+        fs.stress.blend(  # with this seed, every image has room for its object
+            made.study,
+            preset="fishyscapes-v2",
+            set_=name,
+            seed=2,
+            blending=fs.Blending(smallest=8),
+            engine="local",
+        )
+    fs.predict(made.study, {"plain": made.source}, engine="local")
+    return made
+
+
+@pytest.fixture
+def blended(blended_once: Trained, tmp_path: Path) -> Trained:
+    return copy_of(blended_once, tmp_path / "blended")
+
+
+@pytest.mark.parametrize("method", ["residual"])
+def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no_label(
+    blended: Trained, method: str
+) -> None:
+    study = blended.study
+    before = label_maps.content_digest(Path(study) / "predictions" / "plain")
+    out = told(
+        *("fit", study, method, "--model", "plain", "--negatives", "train-fishyscapes-v2"),
+        *("--steps", 12, "--width", 8, "--batch", 2),
+    )
+    assert f"plain: {method} at net.head:in (trained-with-ood)" in out
+    assert "taught   by the unknown objects of train-fishyscapes-v2" in out
+    fs.predict(study, {"plain": blended.source}, scorer=["msp", method], engine="local")
+    assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
+    assert kept(blended, method).std() > 0
+    fs.predict(study, {"plain": blended.source}, scorer=["msp", method], measure=True, engine="local")
+    card = fs.reliability(study, worst=0, resamples=0).document
+    (about,) = card["models"][0]["methods"]
+    assert (about["flags"], about["negatives"], about["family"]) == (
+        ["trained-with-ood"],
+        "train-fishyscapes-v2",
+        "drawn",
+    )
+    page = Path(study, "reliability", "report.html").read_text()
+    assert "trained-with-ood (objects drawn)" in page
+
+
+def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale(blended: Trained) -> None:
+    study = blended.study
+    path = Path(study, "methods", "plain", "residual.safetensors")
+
+    def fit() -> bytes:
+        fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+        return path.read_bytes()
+
+    def states() -> list[tuple[str, tuple[str, ...]]]:
+        held = graph.nodes(Study(Path(study)))
+        return [(one.state, one.why) for one in held if one.name == "plain/residual"]
+
+    first = fit()
+    path.unlink()
+    assert fit() == first
+    assert read_about(path).negatives == "train-fishyscapes-v2"
+    assert states() == [("done", ())]
+    image = next(one for one in Study(Path(study)).image_rows.values() if one.set == "train-fishyscapes-v2")
+    fs.collect(study, remove=[image.id])
+    assert states() == [("stale", ("images of the unknown objects that taught it changed",))]
+
+
+def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
+    blended: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.methods import block_fit
+
+    folder = Path(blended.study, "methods", "plain")
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    whole = (folder / "residual.safetensors").read_bytes()
+    (folder / "residual.safetensors").unlink()
+    step = block_fit._step
+
+    def killed(*given) -> float:
+        if given[4] == 9:
+            raise KeyboardInterrupt
+        return step(*given)
+
+    monkeypatch.setattr(block_fit, "_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    (left,) = folder.glob(".residual-residual-*")
+    assert sorted(path.name[:13] for path in left.iterdir()) == ["step-00000008", "step-00000009"]
+    done = []
+    monkeypatch.setattr(block_fit, "_step", lambda *given: done.append(given[4]) or step(*given))
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    assert done == [9, 10, 11]
+    assert (folder / "residual.safetensors").read_bytes() == whole
+    assert not left.exists()
+
+
+def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
+    blended: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.verbs.fit import negatives
+
+    path = Path(blended.study, "methods", "plain", "residual.safetensors")
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    kept_in_memory = path.read_bytes()
+    path.unlink()
+    monkeypatch.setattr(negatives, "_MOST_BYTES", 0)
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    assert path.read_bytes() == kept_in_memory
+
+
+def test_withheld_classes_teach_nothing(blended: Trained) -> None:
+    """Cars are withheld: a cell with any pixel of a car is open, unless an object covers it."""
+    from faultscape.reading.image_truths import Judge
+    from faultscape.uncertainty.methods.block_fit import KNOWN, NEGATIVE, OPEN
+    from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
+    from faultscape.verbs.fit.open_model import open_model
+    from faultscape.verbs.fit.samples import meaning_of
+
+    study = Study(Path(blended.study))
+    taught = Negatives(study, "train-fishyscapes-v2")
+    model = open_model(study, "plain", "cpu")
+    grids = NetworkGrids(study, model, meaning_of(model, study), ("net.head:in",), taught, None)
+    plain = Judge.of_truth(study, study.truth(None))
+    seen = set()
+    for number, image in enumerate(taught.images):
+        (part,) = grids(number)
+        (truth,) = plain.views(image.parent, (32, 24))[:1]
+        labels, (anomaly, _) = part.labels.numpy(), taught.view(image, (32, 24))
+        assert (labels[anomaly == 1] == NEGATIVE).all()
+        assert (labels[(truth.semantic == 2) & (anomaly != 1)] == OPEN).all()
+        assert (labels[(truth.semantic < 2) & (anomaly == 0)] == KNOWN).all()
+        seen |= set(labels.ravel().tolist())
+    assert seen == {KNOWN, NEGATIVE, OPEN}
+
+
+def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
+    def refuses(error: type[Exception], says: str, method: str = "residual", **given: object) -> None:
+        options = {} if method == "knn" else {"method_options": QUICK}
+        data = {key: given.pop(key) for key in ("negatives", "images") if key in given}
+        with refused(error, says):
+            fitted(blended, method, data=fs.FitData(**data), **options, **given)
+
+    needs = (
+        "method residual learns from unknown objects: blend some into training images with `faultscape"
+        f" stress blend {blended.study} --preset fishyscapes-v2 --set train`, and name the set that it makes with --negatives"
+    )
+    refuses(OptionError, needs)
+    refuses(OptionError, "--negatives 'trian': the study has no such set; it has .*", negatives="trian")
+    plain = (
+        "no image of train has anomaly labels, which --negatives needs; blend objects into training images"
+        r" \(`faultscape stress blend STUDY --preset fishyscapes-v2 --set train`\), or collect a data set"
+        " with such labels"
+    )
+    refuses(StudyError, plain, negatives="train")
+    name = "train-fishyscapes-v2"
+    idle = "--images has no effect on method residual; leave it out"
+    refuses(OptionError, idle, negatives=name, images=3)
+    refuses(OptionError, "--negatives has no effect on method knn; leave it out", "knn", negatives=name)
+    both = (
+        f"--negatives and --validation are both {name}; what is learnt from cannot choose options: blend"
+        " other objects into validation images"
+    )
+    refuses(OptionError, both, negatives=name, select_layer=True, validation=name)
