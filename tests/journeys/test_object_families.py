@@ -11,8 +11,8 @@ import faultscape as fs
 import made
 from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.stress.files import read_object
-from faultscape.reading.object_families import family_of_set
 from faultscape.reading.study import Study
+from faultscape.verbs.stress.object_families import family_of_set
 from made_blends import blended, corpus_with_void, few_objects, squares
 from refusals import refused
 

@@ -32,7 +32,6 @@ from faultscape.formats.label_maps import read_map
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.progress import progress
-from faultscape.reading.object_families import family_of_line
 from faultscape.reading.study import Study
 from faultscape.reporting.contact_sheets import objects_page
 from faultscape.stressors.blend_plans import plan_blend
@@ -51,6 +50,7 @@ from faultscape.verbs.stress.blends.redrawn import redraw, redrawn_of
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
+from faultscape.verbs.stress.object_families import family_of_line
 from faultscape.verbs.stress.options import FS_STATIC, blending_version
 from faultscape.verbs.stress.parents import Base, frames_of_set, line_of, made_image, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
