@@ -71,12 +71,12 @@ def test_objects_csv_names_the_family_and_without_it_a_folder_holds_cut_outs_of_
         study, set_="fishyscapes-v2-new", corruption=["contrast"], severities="2", engine="local"
     )
     seen = Study(Path(study))
-    assert family_of_set(seen, "fishyscapes-v2") == "cut-outs of photos"
-    assert family_of_set(seen, "fishyscapes-v2-new") == "noise shapes and cut-outs of photos and textures"
+    assert family_of_set(seen, "fishyscapes-v2") == "cut-outs of images"
+    assert family_of_set(seen, "fishyscapes-v2-new") == "cut-outs of images and noise shapes and textures"
     assert family_of_set(seen, "fishyscapes-v2-new-contrast-2") == family_of_set(seen, "fishyscapes-v2-new")
     assert family_of_set(seen, "main") == "objects labelled in main"
     (folder / "objects.csv").write_text("file,family\nbird/0.png,clay\n")
-    with refused(says="family must be drawn or photos or noise or textures, or empty; got 'clay'"):
+    with refused(says="family must be drawn or cut-outs or noise or textures, or empty; got 'clay'"):
         blended(study, set_="main", objects=str(folder), edition="third")
 
 

@@ -2,7 +2,7 @@
 
 Conventions: two objects look alike if their difference hashes over grey, upright or mirrored, differ in at
 most four bits (`corpus.duplicates`), and the means of their colours in at most ``COLOUR`` levels in each
-channel, so that copies of other size and quality are found. Objects of plain shapes may look alike by chance.
+channel, so that copies of other size and quality are found. Other objects of plain shapes may look alike too.
 Source: ours.
 """
 

@@ -30,7 +30,7 @@ Use = Literal["anomaly", "known"]
 # where an object comes from: a score that learnt from one family may not find another
 FAMILIES = {
     "drawn": "drawn objects",
-    "photos": "cut-outs of photos",
+    "cut-outs": "cut-outs of images",
     "noise": "noise shapes",
     "textures": "textures",
 }

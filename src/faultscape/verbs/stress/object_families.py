@@ -25,10 +25,10 @@ def family_of_set(study: Study, name: str) -> str:
 
 
 def family_of_line(line: Mapping[str, object]) -> str:
-    """Return the family of objects that say nothing of theirs: those of a folder are cut-outs of photos, and
+    """Return the family of objects that say nothing of theirs: those of a folder are cut-outs of images, and
     without a folder they are drawn.
 
     >>> family_of_line({"objects": "voc"}), family_of_line({})
-    ('photos', 'drawn')
+    ('cut-outs', 'drawn')
     """
-    return "photos" if line.get("objects") else "drawn"
+    return "cut-outs" if line.get("objects") else "drawn"
