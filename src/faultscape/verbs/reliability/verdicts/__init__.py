@@ -1,1 +1,1 @@
-"""What a card says of its numbers: which requirements are met, which scorer to use, and from where on."""
+"""What a card concludes: which requirements are met, which scorer to use, and from which score on."""
