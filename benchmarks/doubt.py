@@ -43,6 +43,8 @@ FITTED = {
     "odin": {},
     "standardised-max-logit": {},
     "mahalanobis": {},
+    "neco": {},
+    "energy-neco": {},
     "knn": {},
     "knn-class": {},
     "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
@@ -355,6 +357,8 @@ def cost(backbone: str, device: str, turns: int) -> None:
             [layer], [Embeddings(keys.values, only)], dict(kind.options), np.arange(19)
         )
         rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
+        space = method_named("neco").build.fit([layer], [keys], {}, np.arange(19))
+        rows[f"`neco` at {called}"] = (space, [grid])
 
     clock = time.process_time if device == "cpu" else time.perf_counter
 
