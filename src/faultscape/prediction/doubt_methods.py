@@ -1,5 +1,5 @@
 """Fitted methods run beside a network: they are loaded for the scorers that name them, receive the network's
-answers to a block of images, and score pixels.
+answers to a block of images, and score pixels. Methods on a backbone receive its features of the photo.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
 in the model's folder of methods, with a digest that begins with DIGEST. A block is (N, 3, H, W), as passed to
@@ -9,7 +9,7 @@ the network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import split_fitted
+from faultscape.prediction.sources.backbone import Backbone
 from faultscape.prediction.sources.network import Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import ENDING, not_a_method, read_about
@@ -24,21 +25,48 @@ from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
 # options that determine the features
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 
-def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
-    """Return the methods {word: method} of a model that the scorers' words name. ModelError if one is missing
-    or has changed.
+@dataclass(frozen=True, eq=False)
+class OnBackbone:
+    """A fitted method whose features are the patches of a backbone, which sees the whole photo, whatever
+    windows or views the model sees.
+    """
+
+    method: Fitted
+    backbone: Backbone
+    layers: tuple[str, ...] = ()  # of the model
+    epsilon: float = 0.0
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the method's values for the grid of the backbone, and the logits of the model."""
+        return self.method.values(features, logits)
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the method's score."""
+        return self.method.score(values, size)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the method's tensors; the backbone stays in its folder."""
+        return self.method.tensors()
+
+
+def load_methods(folder: str, words: Sequence[str], name: str, device: str = "cpu") -> dict[str, Fitted]:
+    """Return the methods {word: method} of a model that the scorers' words name, with their backbones on a
+    device. ModelError if a method or its backbone is missing or has changed.
     """
     asked = {word: split_fitted(word) for word in words}
     asked = {word: parts for word, parts in asked.items() if parts is not None}
     if not asked:
         return {}
     made: dict[str, Fitted] = {}
+    backbones = dict[str, Backbone]()
     for word, (called, digest) in asked.items():
         path = Path(folder, f"{called}{ENDING}")
         if not path.is_file() or digest_of(path) != digest:
@@ -47,6 +75,18 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
                 f" --scorer {called}"
             )
         made[word] = built(path)
+        about = read_about(path)
+        if not about.backbone:
+            continue
+        (source,) = about.layers
+        if source not in backbones:
+            backbones[source] = Backbone(source, device)
+        if backbones[source].digest != about.backbone:
+            raise ModelError(
+                f"{name}: its method {called} was fitted with other files of its backbone {source}; run"
+                " `faultscape fit` for it again"
+            )
+        made[word] = OnBackbone(made[word], backbones[source])
     return made
 
 
@@ -102,12 +142,48 @@ def share_searches(methods: Mapping[str, Fitted]) -> None:
     if methods:
         from faultscape.uncertainty.methods.knn_density import share_neighbours
 
-        share_neighbours(methods.values())
+        share_neighbours(
+            method.method if isinstance(method, OnBackbone) else method for method in methods.values()
+        )
 
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that the methods tap."""
     return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))
+
+
+def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitted]]:
+    """Return the methods of each backbone, {backbone: {word: method}}."""
+    found: dict[Backbone, dict[str, Fitted]] = {}
+    for word, method in methods.items():
+        if isinstance(method, OnBackbone):
+            found.setdefault(method.backbone, {})[word] = method.method
+    return found
+
+
+def with_backbone(
+    network: Network, backbone: Backbone, methods: Mapping[str, Fitted], view: np.ndarray, answer: Answer
+) -> Answer:
+    """Return the answer to a whole image with the values of the methods of a backbone, which sees the photo
+    as ``view`` and runs once for all of them.
+    """
+    import torch
+
+    from faultscape.uncertainty.methods.knn_density import forget_neighbours
+
+    device = network.device if network.device.startswith("cuda") else "cpu"
+    grid = backbone.grid(view)
+    with running(network.name, device, "float32"):
+        features = torch.from_numpy(grid)[None].to(device)
+        logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
+        try:
+            made = {
+                word: tuple(value[0].float().cpu().numpy() for value in method.values([features], logits))
+                for word, method in methods.items()
+            }
+        finally:
+            forget_neighbours(methods.values())
+    return replace(answer, values={**answer.values, **made})
 
 
 def with_values(

@@ -6,7 +6,7 @@ from typing import cast
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import METHOD, Artefact, Input, Instance
+from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, files_key
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, fit_line, read_about
@@ -41,6 +41,12 @@ def _negatives(made: Instance) -> str | None:
     return made.study.set_keys.get(str(taught), "") if taught else None
 
 
+def _backbone(made: Instance) -> str | None:
+    """Return the key of the files of a backbone; its name, with a commit, if it is of the hub."""
+    source = str(made.record.get("backbone") or "")
+    return (source if source.startswith("hf:") else files_key(source)) if source else None
+
+
 class _Methods(Artefact):
     def instances(self, study: Study) -> list[str]:
         files = sorted((study.root / FOLDER).glob(f"*/*{ENDING}"))
@@ -61,6 +67,7 @@ class _Methods(Artefact):
             "sets": list(about.sets),
             "validation": about.validation,
             "negatives": about.negatives,
+            "backbone": about.layers[0] if about.backbone else "",
         }
         return cast("JsonObject", {"inputs": {}, **about.provenance, **more})
 
@@ -101,6 +108,7 @@ METHODS = _Methods(
         CLASSES,
         Input("validation", _validation, "images of the set that it was searched with changed"),
         Input("negatives", _negatives, "images of the unknown objects that taught it changed"),
+        Input("backbone", _backbone, "its backbone changed"),
         Input("network", _network, "its network changed"),
         Input(
             METHOD,

@@ -21,7 +21,8 @@ from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices, stamps
-from faultscape.prediction.doubt_methods import built
+from faultscape.prediction.doubt_methods import OnBackbone, built
+from faultscape.prediction.sources.backbone import Backbone
 from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
@@ -76,6 +77,7 @@ class _Work:
     rows: LabelledImages | None
     negatives: Negatives | None
     meaning: Meaning
+    backbone: Backbone | None
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
 
@@ -110,6 +112,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     layers = _layers_given(method, options)
     asked.check_search()
     asked.check_negatives()
+    asked.check_backbone()
     source = known_source(study, asked.model, asked.source)  # before searching for labels
     rows = _training_images(study, options) if method.learns else None
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
@@ -122,13 +125,15 @@ def fit_method(options: FitOptions) -> FittedMethods:
             "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, study)
-    candidates = _candidates(method, model, layers, options)
+    named = options.data.backbone
+    backbone = Backbone(named, model.inference.network.device) if named is not None else None
+    candidates = [backbone.source] if backbone else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source)
+    provenance = _provenance(study, asked, sets, source, backbone)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := _fitted_before(study, asked, model, provenance)) is not None:
+    if (before := _fitted_before(study, asked, model, provenance, backbone)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -154,6 +159,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
                 options.data.images,
                 asked.keep_embeddings,
                 options.seed,
+                backbone,
             )
             unread.append(unread_here)
         drawn = rows.key() if rows is not None else ""
@@ -164,6 +170,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             asked.keep_embeddings,
             options.seed,
             meaning.places.tolist(),
+            *([backbone.digest] if backbone else []),
         )
         work = _Work(
             study=study,
@@ -181,6 +188,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             rows=rows,
             negatives=negatives,
             meaning=meaning,
+            backbone=backbone,
         )
         base = {**method.options, **told}
         layers = tuple(candidates)
@@ -192,7 +200,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
 
 
-def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
+def _provenance(
+    study: Study, asked: Request, sets: tuple[str, ...], source: str, backbone: Backbone | None
+) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
@@ -204,6 +214,7 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
         "truth": truth,
         "validation": options.validation,
         "negatives": options.data.negatives,
+        "backbone": backbone.source if backbone else "",
         "source": source,
     }
     return {
@@ -292,7 +303,14 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
 def _fit(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, and statistics of the fit."""
+    """Return the method fitted to samples of layers, or of a backbone, and statistics of the fit."""
+    method, numbers = _fit_to_samples(work, layers, options, weights)
+    return (method if work.backbone is None else OnBackbone(method, work.backbone)), numbers
+
+
+def _fit_to_samples(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None
+) -> tuple[Fitted, dict[str, object]]:
     if work.method.negatives != "no":
         return _taught(work, layers, options)
     if work.method.name != "flow":
@@ -451,6 +469,7 @@ def _made(
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
             family=work.negatives.family if work.negatives is not None else "",
+            backbone=work.backbone.digest if work.backbone is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
@@ -483,11 +502,12 @@ def _made(
 
 
 def _fitted_before(
-    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject
+    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject, backbone: Backbone | None
 ) -> FittedMethods | None:
-    """Return the methods that the same command fitted before to the same network, images and labels; None if
-    any of these changed, or if an image that could not be read is back.
+    """Return the methods that the same command fitted before to the same network, backbone, images and
+    labels; None if any of these changed, or if an image that could not be read is back.
     """
+    digest = backbone.digest if backbone else ""
     made = []
     searches = dict[str, tuple[Tried, ...]]()
     about = None
@@ -498,8 +518,8 @@ def _fitted_before(
             built(path)
         except ModelError:  # missing or damaged
             return None
-        said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
-        if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
+        said = json.dumps([about.provenance, about.network, about.backbone, about.shown], sort_keys=True)
+        if said != json.dumps([provenance, model.digest, digest, model.shown], sort_keys=True):
             return None
         more: Any = about.more
         unread = [*more.get("unreadable", {}).items()]

@@ -73,6 +73,8 @@ def _idle(options: FitOptions) -> list[str]:
             idle += ["preset", *(name for name in of_data if name != "negatives")]
         if method.negatives == "no":
             idle.append("negatives")
+        if not method.of_features:
+            idle.append("backbone")
     given = options.given()
     return [name for name in idle if name in given]
 
