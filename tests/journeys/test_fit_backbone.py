@@ -5,33 +5,27 @@ types it, and as predict then scores them.
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import random_backbones
 from PIL import Image
 
 import faultscape as fs
-import made
 from faultscape.errors import ModelError, OptionError
+from faultscape.maps.winners import enlarged
 from faultscape.prediction.sources.backbone import Backbone
-from faultscape.reading.study import Study
-from faultscape.uncertainty.method_files import read_about
-from faultscape.verbs.graph import nodes
+from faultscape.study.tables import label_maps
 from made_methods import QUICK, kept
 from made_training import Trained
 from refusals import refused, refused_text, told
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "prediction"))
-import random_backbones
-
-ALL = ["mahalanobis", "knn", "knn-class", "flow"]
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return random_backbones.save("dinov2", tmp_path_factory.mktemp("backbones") / "dinov2")
+    folder = tmp_path_factory.mktemp("backbones") / "dinov2"
+    return random_backbones.save("dinov2", folder, size={"shortest_edge": 112})
 
 
 @pytest.fixture
@@ -39,7 +33,7 @@ def backbone(saved: Path, tmp_path: Path) -> str:
     return str(shutil.copytree(saved, tmp_path / "dinov2"))
 
 
-def fit(trained: Trained, method: str, backbone: str, **more) -> fs.verbs.fit.FittedMethods:
+def fit(trained: Trained, method: str, backbone: str, **more):
     return fs.fit(
         trained.study,
         method,
@@ -49,89 +43,53 @@ def fit(trained: Trained, method: str, backbone: str, **more) -> fs.verbs.fit.Fi
     )
 
 
-def predict(trained: Trained, scorers: list[str], **more) -> None:
-    fs.predict(trained.study, {"plain": trained.source}, scorer=scorers, engine="local", **more)
+def predict(trained: Trained, scorers: list[str]) -> None:
+    fs.predict(trained.study, {"plain": trained.source}, scorer=scorers, engine="local")
 
 
-def test_a_line_fits_and_the_line_that_it_names_scores(predicted: Trained, backbone: str) -> None:
-    study = predicted.study
-    lines = told("fit", study, "knn", "--model", "plain", "--backbone", backbone, "--as", "knn-dino")
-    assert lines[0] == f"plain: knn-dino at {backbone}"
-    assert "--scorer knn-dino --measure" in lines[-1]
-    about = read_about(Path(study, "methods", "plain", "knn-dino.safetensors"))
-    assert (about.layers, about.backbone, about.flags) == ((backbone,), Backbone(backbone).digest, ())
-    told("predict", study, f"plain={predicted.source}", "--scorer", "knn-dino", "--engine", "local")
-    assert np.isfinite(kept(predicted, "knn-dino")).all()
-
-
-def test_the_score_is_the_density_of_the_backbones_patches(predicted: Trained, backbone: str) -> None:
-    """Computed here in NumPy, from the photos and the training features in the file."""
-    from faultscape.maps.winners import enlarged
-    from faultscape.uncertainty.methods.method import read
-
-    fit(predicted, "knn", backbone)
-    predict(predicted, ["knn"])
-    study = Path(predicted.study)
-    keys = read(study / "methods" / "plain" / "knn.safetensors")[1]["keys"].numpy()
-    net = Backbone(backbone)
-    scores = []
-    for path in sorted((predicted.folder / "main" / "images").glob("*.png")):
-        grid = net.grid(net.prepare(np.asarray(Image.open(path).convert("RGB"))))
-        unit = grid / np.linalg.norm(grid, axis=0)
-        cosines = np.sort(np.tensordot(keys, unit, 1), axis=0)[-10:]
-        scores.append(enlarged(-np.log(np.exp(cosines).mean(0))[None].astype(np.float32), (32, 24))[0])
-    made_scores = kept(predicted, "knn")[: len(scores)]
-    # how scores are kept: in steps of their range
-    order = [np.corrcoef(mine.ravel(), wanted.ravel())[0, 1] for mine, wanted in zip(made_scores, scores)]
-    assert min(order) > 0.999
-    assert len(keys) == 300 or len(keys) < 300
-
-
-def test_all_methods_share_one_run_of_the_backbone_and_change_no_label(
-    predicted: Trained, backbone: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = made.bytes_under(Path(predicted.study), "predictions/plain/labels")
-    for method in ALL:
-        fit(predicted, method, backbone)
-    runs: list[tuple[int, ...]] = []
-    grid = Backbone.grid
-    monkeypatch.setattr(Backbone, "grid", lambda self, view: runs.append(view.shape) or grid(self, view))
-    predict(predicted, ALL)
-    photos = len(Study(Path(predicted.study)).image_rows)
-    opened = 2  # each tries itself on a small photo
-    assert len(runs) <= photos + opened + 1  # and the model is tried on one image
-    assert made.bytes_under(Path(predicted.study), "predictions/plain/labels") == before
-    for method in ALL:
-        assert np.isfinite(kept(predicted, method)).all()
-
-
-def test_the_backbone_sees_the_whole_photo_whatever_windows_the_model_sees(
+def test_a_line_fits_and_predict_scores_the_patches_beside_the_model(
     predicted: Trained, backbone: str
 ) -> None:
-    fit(predicted, "knn", backbone)
-    predict(predicted, ["knn"])
-    whole = kept(predicted, "knn")
-    windows = fs.Preparation(window="16x16", stride="8x8")
-    predict(predicted, ["none"], prepare=windows)
-    fit(predicted, "knn", backbone)
-    predict(predicted, ["knn"], prepare=windows)
-    np.testing.assert_array_equal(kept(predicted, "knn"), whole)
+    """The density is computed here again in NumPy, from the photos and the features in the file."""
+    from faultscape.uncertainty.methods.method import read
+
+    study = predicted.study
+    before = label_maps.content_digest(Path(study) / "predictions" / "plain")
+    lines = told("fit", study, "knn", "--model", "plain", "--backbone", backbone, "--as", "knn-dino")
+    assert f"plain: knn-dino at {backbone}" in lines
+    about, tensors = read(Path(study, "methods", "plain", "knn-dino.safetensors"))
+    assert (about.layers, about.backbone, about.flags) == ((backbone,), Backbone(backbone).digest, ())
+    fit(predicted, "mahalanobis", backbone)
+    fit(predicted, "flow", backbone)
+    fit(predicted, "knn-class", backbone, method_options=fs.MethodOptions(k=20))
+    predict(predicted, ["knn-dino", "mahalanobis", "knn-class", "flow"])
+    assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
+    net = Backbone(backbone)
+    found = kept(predicted, "knn-dino")
+    for number, path in enumerate(sorted((predicted.folder / "main" / "images").glob("*.png"))):
+        grid = net.grid(net.prepare(np.asarray(Image.open(path).convert("RGB"))))
+        cosines = np.tensordot(tensors["keys"].numpy(), grid / np.linalg.norm(grid, axis=0), 1)
+        density = np.exp(np.sort(cosines, axis=0)[-10:]).mean(0)
+        wanted = enlarged(-np.log(density)[None].astype(np.float32), (32, 24))[0]
+        # float16 are kept
+        np.testing.assert_allclose(found[number], wanted, atol=2e-3)
+    assert np.isfinite(kept(predicted, "mahalanobis")).all()
+    assert "  fit      done     plain: knn-dino at" in str(fs.status(study))
 
 
 def test_a_backbone_that_changed_makes_its_methods_stale(
     predicted: Trained, backbone: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    study = predicted.study
     fit(predicted, "knn", backbone)
     fit(predicted, "knn", backbone)
     assert "knn: fitted before, and nothing has changed since" in capsys.readouterr().out
     random_backbones.save("dinov2", Path(backbone), image_mean=[0.5, 0.5, 0.5])
+    assert "; its backbone changed" in str(fs.status(predicted.study))
     with refused(ModelError, r"its method knn was fitted with other files of its backbone .*; run `faultsc"):
         predict(predicted, ["knn"])
-    assert [node.state for node in nodes(Study(Path(study))) if node.name == "plain/knn"] == []
     fit(predicted, "knn", backbone)
     assert "fitted before" not in capsys.readouterr().out
-    predict(predicted, ["knn"])
+    assert "its backbone changed" not in str(fs.status(predicted.study))
     shutil.rmtree(backbone)
     with refused(ModelError, r"there is no such folder; give a folder of the transformers library, or hf:"):
         predict(predicted, ["knn"])
@@ -148,7 +106,9 @@ def test_what_a_backbone_cannot_be_given_with_is_refused(predicted: Trained, bac
             fit(predicted, method, backbone, **given)
     line = ["fit", predicted.study, "odin", "--model", "plain", "--backbone", backbone]
     assert refused_text(*line) == "--backbone has no effect on method odin; leave it out"
-    with refused(ModelError, "--backbone nowhere: there is no such folder; give a folder of the transformers"):
+    with refused(
+        ModelError, "--backbone nowhere: there is no such folder; give a folder of the transformers"
+    ):
         fit(predicted, "knn", "nowhere")
 
 
@@ -158,5 +118,5 @@ def test_a_search_runs_on_the_patches_too(predicted: Trained, backbone: str) -> 
         predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
     ).sets[0]
     found = fit(predicted, "knn", backbone, validation=blended)
-    assert [one.candidate for one in found.searches["k"]]
+    assert len(found.searches["k"]) > 1
     assert found.methods[0].flags == ("tuned-with-ood",)

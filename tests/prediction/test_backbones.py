@@ -15,7 +15,11 @@ import random_backbones as nets
 from PIL import Image
 
 from faultscape.errors import ModelError
+from faultscape.prediction.doubt_methods import OnBackbone
+from faultscape.prediction.inference import Inference, Way
+from faultscape.prediction.keep import Keep
 from faultscape.prediction.sources.backbone import Backbone
+from faultscape.prediction.sources.torch_network import of_module
 from refusals import refused
 
 WIDE, TALL = 160, 100
@@ -123,6 +127,56 @@ def test_the_digest_is_that_of_what_is_read(folder: Path, saved: Path) -> None:
     assert Backbone(str(folder)).digest != before
 
 
+def scored(backbone: Backbone, way: Way) -> list[np.ndarray]:
+    """The scores of a photo by two methods on a backbone beside a network shown it in a way."""
+    import torch
+
+    from faultscape.uncertainty.methods.knn_density import KnnDensity
+    from faultscape.uncertainty.methods.neighbours import unit
+
+    torch.manual_seed(0)
+    network = of_module(torch.nn.Conv2d(3, 4, 3, padding=1), "net", {})
+    keys = {"keys": unit(torch.randn(20, 24))}
+    methods = {
+        f"knn-{k}": OnBackbone(KnnDensity([backbone.source], {"k": k, "printed": False}, keys), backbone)
+        for k in (2, 5)
+    }
+    made = Inference(network, way, Keep(scorers=("random",)), methods=methods)
+    size = (WIDE, TALL)
+    (answer,) = made.run([made.prepare(photo(), size)])
+    assert not isinstance(answer, str), answer
+    return [method.score(answer.values[word], size) for word, method in methods.items()]
+
+
+def test_a_backbone_runs_once_for_all_methods_on_the_whole_photo_whatever_the_model_sees(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone = Backbone(str(saved / "dinov2"))
+    runs: list[tuple[int, ...]] = []
+    grid = Backbone.grid
+    monkeypatch.setattr(Backbone, "grid", lambda self, view: runs.append(view.shape) or grid(self, view))
+    whole = scored(backbone, Way())
+    assert runs == [(3, 70, 98)]
+    assert np.ptp(whole[0]) > 0
+    for way in (Way(window=(64, 64), stride=(48, 48)), Way(flip=True, scales=(0.5, 1.0))):
+        np.testing.assert_array_equal(scored(backbone, way), whole)
+
+
+def test_what_fails_in_a_backbone_is_a_problem_of_its_photo(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backbone = Backbone(str(saved / "dinov2"))
+
+    def short(*_given: object) -> np.ndarray:
+        raise MemoryError
+
+    monkeypatch.setattr(Backbone, "grid", short)
+    with pytest.raises(
+        AssertionError, match="does not fit into memory of the backbone of its methods; lower"
+    ):
+        scored(backbone, Way())
+
+
 def test_a_folder_that_is_no_backbone_is_refused(saved: Path, folder: Path) -> None:
     with refused(ModelError, "is of kind 'bert', which does not see photos; --backbone takes a vision net"):
         Backbone(str(saved / "bert"))
@@ -144,7 +198,9 @@ def test_weights_that_are_pickled_or_not_whole_are_refused(folder: Path) -> None
 
     weights = folder / "model.safetensors"
     held = load_file(weights)
-    save_file({name: one for name, one in held.items() if "layer.1.mlp" not in name}, weights, {"format": "pt"})
+    save_file(
+        {name: one for name, one in held.items() if "layer.1.mlp" not in name}, weights, {"format": "pt"}
+    )
     with refused(ModelError, "its files lack 4 tensors .* which would be filled with random numbers"):
         Backbone(str(folder))
     weights.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 from faultscape.errors import ModelError
@@ -42,9 +43,15 @@ def _negatives(made: Instance) -> str | None:
 
 
 def _backbone(made: Instance) -> str | None:
-    """Return the key of the files of a backbone; its name, with a commit, if it is of the hub."""
+    """Return the key of the files of a backbone, by content where they are small; its name, with a commit, if
+    it is of the hub.
+    """
     source = str(made.record.get("backbone") or "")
-    return (source if source.startswith("hf:") else files_key(source)) if source else None
+    if not source or source.startswith("hf:"):
+        return source or None
+    folder = Path(source)
+    weights = [[file.name, file.stat().st_size] for file in sorted(folder.glob("*.safetensors"))]
+    return key_of(weights, [files_key(str(file)) for file in sorted(folder.glob("*.json"))])
 
 
 class _Methods(Artefact):
