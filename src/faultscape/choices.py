@@ -74,4 +74,5 @@ FitMethod = Literal[
     "knn-class",
     "flow",
     "residual",
+    "reconstruction",
 ]

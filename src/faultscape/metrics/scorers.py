@@ -281,6 +281,14 @@ SCORERS: tuple[Scorer, ...] = (
         source="Liu et al. 2023 (RPL)",
     ),
     Scorer(
+        "reconstruction",
+        "Reconstruction of features",
+        "(1 - SSIM) / 2 of features reconstructed from a coarse layer, coupled with z",
+        _not_computed,
+        needs="fitted",
+        source="Vojir et al. 2021 (JSRNet)",
+    ),
+    Scorer(
         "variance",
         "Variance of logits",
         "log v",
