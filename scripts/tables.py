@@ -234,7 +234,7 @@ def method_rows() -> Rows:
                 f"`{method.name}`",
                 method.title,
                 method.formula,
-                taps[method.taps],
+                taps[method.taps] + " and logits" * method.of_logits,
                 options,
                 search,
                 method.source,

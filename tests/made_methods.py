@@ -14,7 +14,7 @@ QUICK = {
     "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
     "odin": fs.MethodOptions(epsilon=0.01, temperature=2.0),
 }
-METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
+METHODS = ["odin", "standardised-max-logit", "mahalanobis", "neco", "energy-neco", "knn", "knn-class", "flow"]
 
 
 def fitted(trained: Trained, method: str, **more):

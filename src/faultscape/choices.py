@@ -70,6 +70,8 @@ FitMethod = Literal[
     "odin",
     "standardised-max-logit",
     "mahalanobis",
+    "neco",
+    "energy-neco",
     "knn",
     "knn-class",
     "flow",

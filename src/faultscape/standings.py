@@ -329,9 +329,13 @@ def labelled_words(labels: Mapping[str, int]) -> str:
     ('9 labelled images', '1 labelled image and 5 partly labelled')
     >>> labelled_words({"used": 300, "points": 300})
     '300 answered points'
+    >>> labelled_words({"used": 300, "points": 300, "masked": 20})
+    '280 answered points and 20 in images with a mask'
     """
     if "points" in labels:
-        return f"{counted(labels['points'], 'answered point')}"
+        masked = labels.get("masked", 0)
+        more = f" and {masked} in images with a mask" if masked else ""
+        return f"{counted(labels['points'] - masked, 'answered point')}{more}"
     partly = labels.get("partly", 0)
     more = f" and {partly} partly labelled" if partly else ""
     return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{more}"

@@ -278,6 +278,7 @@ def test_the_crop_has_the_pixels_of_the_image_and_the_next_ones_are_there_before
     crop = page.request.get(held.url.rstrip("/") + page.get_attribute(".stage .photo", "src"))
     photo = np.asarray(Image.open(pointed.corpus.photos / f"{image}.png").convert("RGB"))
     assert (np.asarray(Image.open(io.BytesIO(crop.body()))) == crop_around(photo, row, column)).all()
+    page.set_viewport_size({"width": 700, "height": 900})
     box = page.locator(".stage .photo").bounding_box()
     assert (box["width"], box["height"]) == (photo.shape[1], photo.shape[0])
     assert page.evaluate("document.querySelector('#place').naturalWidth") > 0
@@ -361,6 +362,61 @@ def test_a_phone_answers_by_touch(browser: Any, pointed: Asked, serve: Callable[
     assert box["y"] + box["height"] <= 844  # a thumb need not scroll
     assert box["height"] >= 44
     context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1400, 900), (1920, 1080), (1366, 700), (1024, 1366)])
+def test_on_a_wide_screen_the_crop_takes_the_room_there_is_and_nobody_need_scroll(
+    browser: Any, pointed: Asked, serve: Callable[..., Serving], size: tuple[int, int]
+) -> None:
+    width, height = size
+    held = serve(pointed, selection="points")
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    enter(page, held.url)
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    crop = page.locator(".stage .photo").bounding_box()
+    assert crop["width"] / crop["height"] == pytest.approx(4 / 3, rel=0.02)
+    beside = page.locator("#place").bounding_box()
+    assert crop["x"] + crop["width"] < beside["x"]
+    room = min(0.57 * min(width, 1600), (height - 190) * 4 / 3)
+    assert crop["width"] > 0.95 * room
+    for button in page.locator("#panels button:visible").all():
+        box = button.bounding_box()
+        assert box["x"] >= crop["x"] + crop["width"]
+        assert box["y"] + box["height"] <= height
+    context.close()
+
+
+@pytest.mark.slow
+def test_the_number_of_items_says_that_repeats_are_in_it(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points", campaign=rules(repeats=0.5))
+    enter(page, held.url)
+    number = int(re.fullmatch(r"Item 1 of (\d+), repeats included", page.inner_text("#counted"))[1])
+    assert number > len(pixels(held.root))
+    page.click("#ask")
+    assert "The number of items includes repeats" in page.inner_text("#help")
+
+
+@pytest.mark.slow
+def test_without_repeats_items_are_the_points(
+    page: Any, pointed: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(pointed, selection="points", campaign=rules(repeats=0.0))
+    enter(page, held.url)
+    assert page.inner_text("#counted") == f"Item 1 of {len(pixels(held.root))}"
+    page.click("#ask")
+    assert "repeats" not in page.inner_text("#help")
+
+
+@pytest.mark.slow
+def test_the_menu_offers_no_pages_of_masks(page: Any, pointed: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(pointed, selection="points")
+    enter(page, held.url)
+    assert page.locator("nav a").all_inner_texts() == ["Answer", "Tag failures", "Results", "People"]
 
 
 @pytest.mark.slow

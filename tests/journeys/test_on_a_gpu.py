@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+from made_methods import METHODS
 from made_training import FEW, Trained, doubt_of
 
 torch = pytest.importorskip("torch")
@@ -121,9 +122,7 @@ def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) ->
     assert all("out of memory with" in line for line in said)
 
 
-@pytest.mark.parametrize(
-    "method", ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
-)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
     trained: Trained, method: str
 ) -> None:

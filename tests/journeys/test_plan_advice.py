@@ -361,7 +361,9 @@ def spread(row: dict, low: int, high: int) -> dict:
 def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers.Answers) -> None:
     found = fs.plan(answers.study)
     asked = {
-        name: {one: spread(row, 2, 183) for one, row in rows.items()} if name != "scores" else rows
+        name: {one: spread(row, 2, 183) if one == "random" else row for one, row in rows.items()}
+        if name != "scores"
+        else rows
         for name, rows in found.questions.items()
     }
     text = " ".join(repr(replace(found, questions=asked)).split())
@@ -375,6 +377,27 @@ def test_a_range_of_more_than_a_factor_of_ten_is_no_number(answers: made_answers
     for rows in found.questions.values():
         for row in rows.values():
             assert row["predictable"] == (None if row["labels"] is None else row["high"] <= 10 * row["low"])
+
+
+def test_where_nothing_can_be_predicted_a_line_says_so_and_no_table(answers: made_answers.Answers) -> None:
+    found = fs.plan(answers.study)
+    asked = {
+        name: {
+            one: spread(row, 2, 183 - k) if not name.endswith("_proved") else row
+            for k, (one, row) in enumerate(rows.items())
+        }
+        if name != "scores"
+        else rows
+        for name, rows in found.questions.items()
+    }
+    told = repr(replace(found, questions=asked))
+    assert "?" not in told
+    text = " ".join(told.split())
+    line = (
+        "How many labels that takes cannot be predicted before any label: 2 to 183, however images are drawn."
+    )
+    assert text.count(line) == 2
+    assert text.count("drawn by") == 1  # the table of scores
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from made_point_study import (
     lines,
     pointed,
     points_of,
+    put_lines,
     some,
     take_classes,
     with_models,
@@ -227,6 +228,43 @@ def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus
         fs.select(study, sampling=fs.Sampling(points=300, per_image=2), as_="looks", engine="local")
     with refused(OptionError, "--per-image must be 1 to 50 points; got 0"):
         fs.select(study, sampling=fs.Sampling(points=300, per_image=0), as_="none", engine="local")
+
+
+def test_what_people_answered_is_counted_apart_from_what_masks_answer(
+    study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = 90
+    fs.label.export(study, str(tmp_path / "out"), selection="points")
+    table = tmp_path / "out" / "points.csv"
+    put_lines(table, [{**row, "answer": by_truth(corpus)(row)} for row in lines(table)[:number]])
+    fs.label.import_(study, str(table))
+    answered = [(point.image, point.row, point.column) for point in Study(study).point_answers.answers()]
+    masked, gone = list(dict.fromkeys(image for image, *_ in answered))[:2]
+    mask = tmp_path / "masks" / f"{masked}.png"
+    mask.parent.mkdir(parents=True)
+    shutil.copy(corpus.truth / f"{masked}.png", mask)
+    fs.label.import_(study, str(tmp_path / "masks"))
+    (tmp_path / "discard.csv").write_text(f"image,reason\n{gone},blurred\n")
+    fs.label.import_(study, str(tmp_path / "discard.csv"))
+
+    drawn = [(point.image, point.row, point.column) for point in points_of(study)]
+    mine = sum(pixel in answered and pixel[0] not in (masked, gone) for pixel in drawn)
+    asked = sum(image not in (masked, gone) for image, *_ in drawn)
+    of_mask = sum(image == masked for image, *_ in drawn)
+    capsys.readouterr()
+    assert main(["status", study]) == 0
+    row = f"points: {mine} of {asked} points answered (truth labels); {of_mask} more in images with a mask"
+    assert row in capsys.readouterr().out
+    found = fs.rank(study, selection="points")
+    counted = found.labels["masked"]
+    assert 0 < counted < of_mask  # those drawn after the last answer do not count
+    assert found.labels["points"] - counted <= mine
+    assert f"from {mine} answered points and {counted} in images with a mask" in repr(found)
+    plan = fs.plan(study, engine="local").points
+    assert plan["answered"] == mine
+    fs.report(study, selection="points")
+    page = (Path(study) / "report-points.html").read_text()
+    assert f"people answered {mine} of them; {counted} lie in images with a mask" in page
 
 
 def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(

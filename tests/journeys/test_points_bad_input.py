@@ -87,6 +87,33 @@ def test_a_table_from_elsewhere_may_be_laid_out_otherwise(
     assert {one.annotator for one in Study(study).point_answers.answers()} == {"x" if "note" in order else ""}
 
 
+MISTAKEN = {
+    "can't tell": "\"can't tell\" is not an answer. Did you mean 'cannot tell'?",
+    "Cant tell": "'Cant tell' is not an answer. Did you mean 'cannot tell'?",
+    "cannot": "'cannot' is not an answer. Did you mean 'cannot tell'?",
+    "car/road": "'car/road' is not an answer. Did you mean 'car|road'?",
+    "road and CAR": "'road and CAR' is not an answer. Did you mean 'road|car'?",
+    "border:tree:road": "'border:tree:road' is not an answer. Did you mean 'tree|road'?",
+    "road|tere": "'tere' is not a class of the study. Did you mean 'tree'?",
+    "car|CAR": "'car|CAR' names one class twice.",
+    "raod": "'raod' is not a class of the study. Did you mean 'road'?",
+}
+
+
+def test_an_answer_that_means_nothing_is_told_with_what_was_probably_meant(
+    study: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"image": image, "row": str(row), "column": str(column), "answer": answer}
+        for (image, row, column), answer in zip(pixels(study, len(MISTAKEN)), MISTAKEN, strict=True)
+    ]
+    table = put_lines(tmp_path / "said.csv", rows)
+    assert MISTAKEN["can't tell"] in refused_line("label", "import", study, table)
+    ends = [one.partition(": ")[2] for one in reasons(study)]
+    accepted = "Or answer void, cannot tell, or A|B on a border"
+    assert sorted(ends) == sorted(f"{words} {accepted}" for words in MISTAKEN.values())
+
+
 def test_a_border_may_have_a_column_of_its_own(study: str, tmp_path: Path) -> None:
     first, second, third = pixels(study, 3)
     table = tmp_path / "said.csv"
@@ -292,9 +319,37 @@ def test_a_mask_answers_every_point_of_its_image_once_whatever_people_said_there
     tables = [fs.rank(one).rankings["points"] for one in (study, never)]
     assert tables[0].scores == tables[1].scores
     assert tables[0].score_interval == tables[1].score_interval
-    told("label", "remove", study, image)  # the mask, and what people said in the image
-    assert image not in {one.image for one in Study(study).point_answers.answers()}
-    assert fs.label.import_(study, str(tmp_path / "all")).new > 0
+
+
+def test_answers_to_points_are_taken_back_only_where_they_are_asked_for(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    image = points_of(study)[0].image
+    answer_all(study, corpus, tmp_path / "all")
+    everything = Study(study).point_answers.answers()
+    mask = tmp_path / "masks" / f"{image}.png"
+    mask.parent.mkdir(parents=True)
+    Image.fromarray(corpus.truths[corpus.ids.index(image)]).save(mask)
+    fs.label.import_(study, str(tmp_path / "masks"))
+    there = sum(one.image == image for one in everything)
+    stay = f"{there} answers to points there stay: --selection takes those of a selection back"
+    line = f"{study}: 1 label removed from truth 'labels' (kept in truth/labels/removed); {stay}"
+    assert line in told("label", "remove", study, image)
+    assert (
+        Study(study).point_answers.answers() == everything
+    )  # they count again, now that the image has no mask
+    assert f"nothing to take back: none of 1 image has such a label or answer in truth 'labels'; {stay}" in (
+        refused_line("label", "remove", study, image)
+    )
+    words = f"{len(everything)} answers to points removed from truth 'labels'"
+    assert f"{study}: {words}" in told("label", "remove", study, "--selection", "points")
+    assert Study(study).point_answers.answers() == []
+    fs.label.import_(study, str(tmp_path / "all"))
+    fs.label.import_(study, str(tmp_path / "masks"))
+    fs.select(study, remove="points")
+    line = f"{study}: 1 label and {words} (kept in truth/labels/removed)"
+    assert line in told("label", "remove", study, "--all")
+    assert Study(study).point_answers.answers() == []
 
 
 def test_answers_to_points_are_no_masks(study: str, corpus: made.Corpus, tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import SelectionError
+from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.planning.point_needs import points_to_tell
 from faultscape.reading.study import Study
 from faultscape.standings import Gap
 from faultscape.study.answers.points import PointAnswer
+from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import STANDINGS
 from golden import STUDY, copied
 from made_point_study import compared
@@ -114,6 +115,47 @@ def test_before_anybody_clicks_a_plan_says_how_many_points_close_models_need(stu
     assert written["questions"].keys() == points["questions"].keys() == found.questions.keys()
 
 
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_model_alone_has_a_plan_from_nothing_to_its_own_score(
+    corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], together: int
+) -> None:
+    study = str(made.collected(corpus, tmp_path / "alone", 4))
+    with refused(ModelError, "a plan needs two models; the study has none"):
+        fs.plan(study)
+    fs.predict(study, {"only": corpus.models["model-1"]}, engine="local")
+    found = fs.plan(study, cost={"point": 10}, within=4, engine="local")
+    rows = {row["within"]: row for row in found.points["half_widths"]}
+    assert list(rows) == [5.0, 4.0, 3.0, 2.0, 1.0]
+    assert rows[1.0]["points"] == pytest.approx(4 * rows[2.0]["points"], rel=1e-3)  # as 1 / n
+    assert rows[2.0]["point_hours"] == pytest.approx(rows[2.0]["points"] * 10 / 3600)
+    line = recommended(found)
+    assert re.fullmatch(rf"faultscape select {study} --goal values --points \d+", line)
+    assert int(line.split()[-1]) >= rows[3.0]["points"]
+    typed(f"faultscape select {study} --goal values --points {POINTS} --per-image {together}", capsys)
+    waiting = fs.plan(study, engine="local")
+    assert recommended(waiting) == f"faultscape label serve {study} --selection points"
+    answer(study, corpus)
+    known = fs.plan(study, engine="local")
+    assert known.points["answered"] == POINTS
+    line = recommended(known)
+    assert line == f"faultscape measure {study} --selection points"
+    typed(line, capsys)
+    entry = json.loads((Path(study) / "measures-points" / "points" / "measure.json").read_text())
+    miou = entry["models"]["only"]["miou"]
+    half = 100 * (miou["high"] - miou["low"]) / 2
+    rows = {row["within"]: row["points"] for row in known.points["half_widths"]}
+    assert 1 < POINTS * (half / 3) ** 2 / rows[3.0] < 1.8  # an interval of few draws is Student's
+    more = fs.plan(study, within=0.1, engine="local")
+    assert re.fullmatch(rf"faultscape select {study} --as points --more \d+", recommended(more))
+    assert fs.plan(study, within=50, engine="local").recommended is None
+    assert all(len(text) <= 80 for text in repr(known).splitlines() if not text.startswith("  faultscape"))
+
+
+def recommended(found: LabelPlan) -> str:
+    """The line that a plan recommends."""
+    return next(line.strip() for line in repr(found).splitlines() if line.startswith("  faultscape"))
+
+
 def test_a_sample_of_a_large_pool_is_enough(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, some = (plan_of(study, monkeypatch, looked) for looked in (2000, 4))
     assert all(1 / 2 < one / other < 2 for one, other in zip(some, whole, strict=True))
@@ -190,6 +232,28 @@ def test_the_next_line_draws_as_many_more_points_as_the_open_question_needs_at_m
     typed(fs.status(study).next, capsys)
     with refused(SelectionError, "of the 60 points that --more drew last"):
         fs.select(study, as_="points", more=POINTS)
+
+
+def test_points_to_answer_come_before_a_report_or_a_measure_that_is_out_of_date(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn(study)
+    answer(study, corpus, POINTS - 20)
+    fs.rank(study, selection="points", engine="local")
+    asks = f"faultscape label serve {study} --selection points"
+    assert fs.status(study).next == asks  # the page is not made yet
+    fs.report(study, selection="points")
+    measure = f"faultscape measure {study} --selection points"
+    typed(measure, capsys)
+    answer(study, corpus, POINTS - 10)
+    assert fs.status(study).next == f"faultscape rank {study} --selection points"
+    fs.rank(study, selection="points", engine="local")
+    assert made.states(study)["report"] == made.states(study)["measure"] == "stale"
+    assert fs.status(study).next == asks
+    answer(study, corpus)
+    fs.rank(study, selection="points", engine="local")
+    leave_open(study, [])
+    assert fs.status(study).next == measure
 
 
 def test_where_no_number_of_points_would_tell_it_says_so(

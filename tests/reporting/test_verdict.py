@@ -373,6 +373,18 @@ def test_no_number_has_more_digits_than_its_interval_carries() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("low", "difference", "high", "words"),
+    [(-20.0, 0.3, 20.6, "less than 0.5 points"), (-2.0, 0.0, 2.0, "less than 0.05 points")],
+)
+def test_a_lead_that_rounds_to_nothing_is_bounded(
+    low: float, difference: float, high: float, words: str
+) -> None:
+    near = ranked("fcn psp", ("fcn", "psp", difference, low, high))
+    said = of(standings={"order": drawn(near)}).lines[1]
+    assert said.startswith(f"fcn is ahead of psp by {words} of mIoU (mean over images) [")
+
+
 def test_what_is_next_is_printed_last_with_its_hours() -> None:
     found = of(standings={"main": duels()}, work=Work("faultscape label export s to-label/", 30.0))
     assert (

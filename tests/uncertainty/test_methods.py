@@ -267,9 +267,69 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
         class_gaussians(values, torch.full((1200,), -1))
 
 
+def principal_space(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of features, and as few singular vectors as hold 90 % of their variance."""
+    mean = values.mean(0)
+    _, sizes, rows = np.linalg.svd(values - mean, full_matrices=False)
+    return mean, rows[: np.searchsorted(np.cumsum(sizes**2) / (sizes**2).sum(), 0.9) + 1]
+
+
+def test_neco_is_the_largest_logit_times_the_share_of_a_feature_in_the_principal_space(torch) -> None:
+    """Ben Ammar et al. 2024, eq. 6; Zhang et al. 2026 with equal weights and statistics of training."""
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.neco import EnergyNeco, Neco
+
+    rng = np.random.default_rng(0)
+    train = rng.normal(size=(400, 6)) * [5, 3, 2, 0.5, 0.3, 0.1] + rng.normal(size=6)
+    of_train, grid, logits = (
+        rng.normal(size=size).astype(np.float32) for size in ((300, 4), (1, 6, 5, 7), (1, 4, 5, 7))
+    )
+    samples = [
+        Embeddings(torch.from_numpy(rows.astype(np.float32)), torch.ones(len(rows), 4, dtype=torch.bool))
+        for rows in (train, of_train)
+    ]
+    mean, axes = principal_space(train)
+    assert len(axes) == 3
+
+    def share(features: np.ndarray) -> np.ndarray:
+        centred = features - mean
+        return np.sqrt((centred @ axes.T @ axes * centred).sum(1) / (centred**2).sum(1))
+
+    def energy(values: np.ndarray) -> np.ndarray:
+        return -np.log(np.exp(values.astype(float)).sum(1))
+
+    def scored(method) -> np.ndarray:
+        values = method.values([torch.from_numpy(grid)], torch.from_numpy(logits))
+        return method.score([value[0].numpy() for value in values], (7, 5))
+
+    cells, own = grid[0].reshape(6, -1).T, logits[0].reshape(4, -1).T
+    plain = -own.max(1) * share(cells)
+    np.testing.assert_allclose(
+        scored(Neco.fit(["x"], samples, {}, np.arange(4))).ravel(), plain, rtol=1e-5, atol=1e-6
+    )
+    both = sum(
+        (score - of.mean()) / of.std()
+        for score, of in ((energy(own), energy(of_train)), (-share(cells), -share(train)))
+    )
+    fitted = EnergyNeco.fit(["x"], samples, {}, np.arange(4))
+    np.testing.assert_allclose(scored(fitted).ravel(), both, rtol=1e-5, atol=1e-5)
+    again = EnergyNeco(["x"], {}, fitted.tensors())
+    assert np.array_equal(scored(again), scored(fitted))
+
+
+def test_a_principal_space_leaves_an_axis_out_and_features_at_the_mean_have_no_share(torch) -> None:
+    """All axes would hold all of every feature."""
+    from faultscape.uncertainty.methods.neco import principal_axes, principal_share
+
+    even = torch.cat([torch.eye(3), -torch.eye(3)])
+    mean, axes = principal_axes(even)
+    assert axes.shape == (3, 2)
+    assert principal_share(mean[None], mean, axes).tolist() == [0.0]
+
+
 def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_predicted(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
+    from faultscape.uncertainty.methods.logits.standardised_logit import StandardisedMaxLogit
 
     logits = (
         torch.randn(3, 100, 40) * torch.tensor([1.0, 3.0, 0.5])[:, None, None]
@@ -289,7 +349,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     from faultscape.metrics.pixel_facts import facts_of
     from faultscape.prediction.doubt_methods import moved
     from faultscape.prediction.sources.torch_network import TorchNetwork
-    from faultscape.uncertainty.methods.odin import Odin
+    from faultscape.uncertainty.methods.logits.odin import Odin
 
     net, block = (
         torch.nn.Conv2d(3, 4, 3, padding=1),
@@ -401,7 +461,7 @@ def test_a_file_whose_tensors_are_not_those_of_its_method_is_refused(torch, tmp_
 
 def test_a_class_that_is_hardly_ever_predicted_has_the_statistics_of_all(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
+    from faultscape.uncertainty.methods.logits.standardised_logit import StandardisedMaxLogit
 
     rows = torch.randn(400, 3)
     rows[:, 2] -= 20

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from faultscape.errors import ClassesError, closest, reason
@@ -40,7 +41,7 @@ def read_classes(argument: str, classes: Classes) -> tuple[str, ...]:
 
 def class_place(word: str, classes: Classes, where: str) -> int:
     """Return the place of the class that a word means: its name, its id or its WordNet id; ClassesError names
-    the nearest class otherwise.
+    the nearest class otherwise, or the only one that has the word in its name.
 
     >>> class_place(
     ...     "n02084071", Classes(("cat", "dog"), (3, 8), (), wnids=("n02121808", "n02084071")), "here"
@@ -51,9 +52,20 @@ def class_place(word: str, classes: Classes, where: str) -> int:
     places |= {str(id_): place for place, id_ in enumerate(classes.ids)}
     places |= {name: place for place, name in enumerate(classes.names)}
     if word not in places:
-        why = shared(word, classes) or f"{word!r} is not a class of the study.{closest(word, classes.names)}"
+        meant = closest(word, classes.names) or _with_word(word, classes.names)
+        why = shared(word, classes) or f"{word!r} is not a class of the study.{meant}"
         raise ClassesError(f"{where}: {why}")
     return places[word]
+
+
+def _with_word(word: str, names: Sequence[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the only name in which a word is one of several, or nothing.
+
+    >>> _with_word("sign", ["sign_symbol", "road"]), _with_word("traffic", ["traffic sign", "traffic light"])
+    (" Did you mean 'sign_symbol'?", '')
+    """
+    found = [name for name in names if word.casefold() in re.findall(r"[^\W_]+", name.casefold())]
+    return f" Did you mean {found[0]!r}?" if len(found) == 1 else ""
 
 
 def shared(word: str, classes: Classes) -> str:

@@ -249,6 +249,22 @@ SCORERS: tuple[Scorer, ...] = (
         source="Lee et al. 2018",
     ),
     Scorer(
+        "neco",
+        "NECO",
+        "-max z |P (f - m)| / |f - m|",
+        _not_computed,
+        needs="fitted",
+        source="Ben Ammar et al. 2024, eq. 6",
+    ),
+    Scorer(
+        "energy-neco",
+        "Energy and NECO",
+        "energy - |P (f - m)| / |f - m|, both standardised",
+        _not_computed,
+        needs="fitted",
+        source="Zhang et al. 2026; Ben Ammar et al. 2024; Liu et al. 2020",
+    ),
+    Scorer(
         "knn",
         "kNN density",
         "-log mean exp(cos(f, f_i)) over the k nearest",

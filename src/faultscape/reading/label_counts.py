@@ -84,13 +84,19 @@ class Selection:
 
 class LabelCount(NamedTuple):
     """How many images (or points) are labelled, how many in part, whether everything left was asked once and
-    remained undecided, and which images are labelled.
+    remained undecided, which images are labelled, and how many of the points lie in images with a map.
     """
 
     labelled: int
     partly: int
     undecided: bool
     images: frozenset[str] = frozenset()
+    masked: int = 0
+
+    @property
+    def by_people(self) -> int:
+        """How many points people answered, without those that maps answer."""
+        return self.labelled - self.masked
 
 
 def question_glosses(settings: Settings) -> dict[str, str]:
@@ -144,8 +150,8 @@ def count_labels(study: Study, slots: Slots, truth: str) -> LabelCount:
     answers.
     """
     if slots.points:
-        done = point_truth(study, slots.points, truth).done
-        return LabelCount(int(done.sum()), 0, False)
+        known = point_truth(study, slots.points, truth)
+        return LabelCount(int(known.done.sum()), 0, False, masked=int(known.labelled.sum()))
     if not study.classifies:
         folder = label_maps.truth(study.root, truth)
         shard_of = study.corpus.shards_of(slots.images)

@@ -42,20 +42,27 @@ def _environment() -> Any:
 
 
 def coded(text: str) -> Any:
-    """Return a text as HTML, with text between backticks as code, in which options do not break at hyphens.
+    """Return a text as HTML, with text between backticks as code, in which options do not break at hyphens;
+    negative numbers outside it have a minus sign, as all on pages do, where a terminal prints a hyphen.
 
     >>> str(coded("type `rank <a>` now"))
     'type <code>rank &lt;a&gt;</code> now'
     >>> str(coded("`--all-labels` counts them"))
     '<code><span class="whole">--all-labels</span></code> counts them'
+    >>> str(coded("unet-2 by 8 points [-20, -.5], `--seed -1`"))
+    'unet-2 by 8 points [−20, −.5], <code><span class="whole">--seed</span> -1</code>'
     """
     parts = text.split("`")
     if len(parts) % 2 == 0:
-        return escape(text)
+        return escape(_with_minus(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(part)
+        Markup("<code>{}</code>").format(_options_whole(part)) if k % 2 else escape(_with_minus(part))
         for k, part in enumerate(parts)
     )
+
+
+def _with_minus(text: str) -> str:
+    return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
 def cited(source: str) -> str:

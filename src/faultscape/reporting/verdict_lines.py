@@ -202,7 +202,7 @@ def _lead_here(standings: Standings) -> str:
     low, high = (100 * end for end in gaps[0].interval)
     digits = decimals([(low, high)]) if high > low else 1
     between = f" [{_rounded(low, digits)}, {_rounded(high, digits)}]" if high > low else ""
-    return f" ({_rounded(100 * gaps[0].difference, digits)} points ahead of {gaps[0].other}{between})"
+    return f" ({_points(100 * gaps[0].difference, digits)} ahead of {gaps[0].other}{between})"
 
 
 def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: str, *, open_: bool) -> str:
@@ -211,22 +211,19 @@ def _by_how_much(standings: Standings, said: ModelRanking, lead: Gap, metric: st
     here = f"on {_this_pool(standings)}"
     about = f"for {_LATER[said.speaks_of]}" if said.speaks_of in _LATER else here
     if not high > low:  # all that could be drawn is labelled
-        ahead = f"{lead.model} is ahead of {lead.other} by {_rounded(points, 1)} points of {metric}"
+        ahead = f"{lead.model} is ahead of {lead.other} by {_points(points, 1)} of {metric}"
         return f"{ahead} {about}, all of it labelled."
     digits = decimals([(low, high)])
     between = f"[{_rounded(low, digits)}, {_rounded(high, digits)}]"
-    number = _rounded(points, digits)
-    unit = "point" if number == "1" else "points"
-    ahead = f"{lead.model} is ahead of {lead.other} by {number} {unit} of {metric} {between} {about}"
+    by = _points(points, digits)
+    ahead = f"{lead.model} is ahead of {lead.other} by {by} of {metric} {between} {about}"
     # intervals hold for all pairs at once
     lost = max(-100 * gap.interval[0] for gap in said.gaps if gap.model == lead.model)
     if not open_ or not lost > 0:
         return f"{ahead}."
     # a bound that rounds to nothing would claim that nothing can be lost
-    most = _rounded(max(lost, 10.0**-digits), digits)
-    return (
-        f"{ahead}; no other model is more than {most} {'point' if most == '1' else 'points'} better (95 %)."
-    )
+    most = _points(max(lost, 10.0**-digits), digits)
+    return f"{ahead}; no other model is more than {most} better (95 %)."
 
 
 def _not_settled(
@@ -393,6 +390,19 @@ def _all_of(models: Sequence[str]) -> str:
 
 def _one_of(models: Sequence[str]) -> str:
     return listed(models, "or") if len(models) <= _NAMED else f"one of {len(models)} models"
+
+
+def _points(value: float, digits: int) -> str:
+    """Return a lead in points with so many decimals; what rounds to none is said to be less than half of the
+    last digit.
+
+    >>> _points(1.24, 1), _points(1.0, 0), _points(0.04, 1), _points(0.4, 0), _points(0.0004, 2)
+    ('1.2 points', '1 point', 'less than 0.05 points', 'less than 0.5 points', 'less than 0.005 points')
+    """
+    number = _rounded(value, digits)
+    if float(number) == 0:
+        return f"less than {0.5 * 10.0**-digits:.{digits + 1}f} points"
+    return f"{number} {'point' if number == '1' else 'points'}"
 
 
 def _rounded(value: float, digits: int) -> str:

@@ -84,8 +84,9 @@ def point_scores(totals: PointTotals, metric: str = "miou", *, over: Over = "uni
     slopes = there.slopes()
     terms = totals.terms(slopes)
     moved = there.value + there.change(between, corrected)
+    of_moved = totals.expected_covariance(there.unbounded)  # the correction is of first order
+    found, weights = shrunk(plain.value, moved, _covariance(terms), of_moved)
     expected_covariance = totals.expected_covariance(there)
-    found, weights = shrunk(plain.value, moved, _covariance(terms), expected_covariance)
     return PointScores(metric, found, plain.value, moved, terms, slopes, weights, expected_covariance, there)
 
 

@@ -11,7 +11,7 @@ is NaN, with slopes of 0. Source: as ``metrics.pixel``; influence functions of r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -66,6 +66,11 @@ class Score:
         same = np.arange(classes)
         out[:, same, same] += self.by_hits
         return out
+
+    @property
+    def unbounded(self) -> Score:
+        """The same, as if classes could go beyond 0 and 1: changes are of first order alone."""
+        return replace(self, parts=None, shares=None)
 
     def bounded_change(self, added: np.ndarray) -> np.ndarray:
         """Return (J,) by how much the value grows with these confusion counts (J, C + 1, C + 1) more: in

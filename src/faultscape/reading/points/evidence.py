@@ -35,10 +35,10 @@ class PointEvidence:
     (M,) of the pixel at that draw, whether it lies ``inside`` (M,) the unlabelled images, and its image
     (``drawn_in``); those with the same ``look`` (M,) were drawn together.
 
-    ``told`` is how many of the draws have an answer, or a map of their image; ``late`` are the models that
-    are left out because they lack maps. ``waiting`` is how many points have no answer yet, ``after`` how many
-    answers come after one of these and do not count, and ``untold`` how many of the draws nobody can tell.
-    ``weights`` are those of the people's answers, None if all count the same.
+    ``told`` is how many of the draws have an answer, or a map of their image, as ``masked`` have; ``late``
+    are the models that are left out because they lack maps. ``waiting`` is how many points have no answer
+    yet, ``after`` how many answers come after one of these and do not count, and ``untold`` how many of the
+    draws nobody can tell. ``weights`` are those of the people's answers, None if all count the same.
     """
 
     models: tuple[str, ...]
@@ -50,6 +50,7 @@ class PointEvidence:
     inside: np.ndarray
     drawn_in: tuple[str, ...]
     told: int
+    masked: int
     late: tuple[str, ...]
     waiting: int
     after: int
@@ -93,9 +94,10 @@ def read_point_evidence(
     pool = read_point_pool(study, scope, everything, counts, points=points, engine=engine)
     _refuse_other_pool(study, name, pool)
     known = point_truth(study, points, truth, pool.shown, voices)
-    inside = np.isin([point.image for point in points], images) & ~known.labelled
+    there = np.isin([point.image for point in points], images)
+    inside = there & ~known.labelled
     done = known.done | ~inside
-    number = _counted(done)
+    number = _counted(done, inside)
     kept = slice(0, number)
     return PointEvidence(
         models,
@@ -106,7 +108,8 @@ def read_point_evidence(
         np.arange(len(points[kept])) // points_of_a_look(define),
         inside[kept],
         tuple(point.image for point in points[kept]),
-        int((known.known & np.isin([point.image for point in points], images))[kept].sum()),
+        int((known.known & there)[kept].sum()),
+        int((known.labelled & there)[kept].sum()),
         tuple(missing),
         int((~done).sum()),
         int((known.asked & inside)[number:].sum()),
@@ -153,18 +156,27 @@ def added_by_image(found: PointEvidence, totals: PointTotals, slopes: np.ndarray
     return sums
 
 
-def _counted(done: np.ndarray) -> int:
-    """Return how many of the first draws count, of which (M,) some are ``done``.
+def _counted(done: np.ndarray, inside: np.ndarray) -> int:
+    """Return how many of the first draws count, of which (M,) some are ``done``; of those ``inside`` (M,) the
+    images that people are asked about few may lack an answer, and the last one has one.
 
-    >>> _counted(np.array([True, True, False, True])), _counted(np.array([True] * 30 + [False, True, False]))
-    (2, 32)
+    >>> every = np.ones(33, bool)
+    >>> _counted(np.array([True, True, False, True]), every[:4])
+    2
+    >>> _counted(np.array([True] * 30 + [False, True, False]), every)
+    32
+    >>> _counted(np.array([True] * 5 + [False] + [True] * 27), np.arange(33) < 7)  # 26 others do not help
+    5
     """
     if done.all():
         return len(done)
-    ends = np.flatnonzero(done) + 1
+    ends = np.flatnonzero(done & inside) + 1
     waiting = np.cumsum(~done)
-    fair = [int(end) for end in ends if waiting[end - 1] <= SKIPPED * end]
-    return max(fair, default=0)
+    asked = np.cumsum(inside)
+    last = max((int(end) for end in ends if waiting[end - 1] <= SKIPPED * asked[end - 1]), default=0)
+    # those outside say nothing, and are no end
+    rest = np.flatnonzero(inside[last:])
+    return last + int(rest[0]) if len(rest) else len(done)
 
 
 def _refuse_changed_images(study: Study, name: str) -> None:

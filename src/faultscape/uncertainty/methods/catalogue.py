@@ -2,12 +2,21 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
+<<<<<<< HEAD
 of layers that it sees: none, one, several, or a pair of a coarse and a fine one; ``learns`` says whether it
 uses training images, ``signed`` whether its default layer is the last before an activation. ``negatives``
 says whether images with unknown objects (``--negatives``) teach it: no, may or must; taught by them it has
 the flag ``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried
 with --validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A
 fitted method is a scorer of its model under its name.
+=======
+of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``of_logits``
+whether it needs logits as well as features, ``signed`` whether its default layer is the last before an
+activation. ``negatives`` says whether images with unknown objects (``--negatives``) teach it: no, may or
+must; taught by them it has the flag ``trained-with-ood``. ``options`` are its options with their defaults,
+``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
+flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
+>>>>>>> main
 """
 
 from __future__ import annotations
@@ -39,6 +48,7 @@ class Method:
     search: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     source: str = ""
     learns: bool = True
+    of_logits: bool = False
     signed: bool = False
     negatives: Negatives = "no"
 
@@ -96,7 +106,7 @@ METHODS: tuple[Method, ...] = (
         "odin",
         "ODIN",
         "1 - max softmax(z(x - e sign grad) / T)",
-        "odin:Odin",
+        "logits.odin:Odin",
         "none",
         {"temperature": 1.0, "epsilon": 0.0},
         {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)},
@@ -107,7 +117,7 @@ METHODS: tuple[Method, ...] = (
         "standardised-max-logit",
         "Standardised max logit",
         "-(max z - mean of its class) / deviation of its class",
-        "standardised_logit:StandardisedMaxLogit",
+        "logits.standardised_logit:StandardisedMaxLogit",
         "none",
         source="Jung et al. 2021",
     ),
@@ -119,6 +129,22 @@ METHODS: tuple[Method, ...] = (
         "one",
         {"shrink": 1e-4},
         source="Lee et al. 2018",
+    ),
+    Method(
+        "neco",
+        "NECO",
+        "-max z |P (f - m)| / |f - m|",
+        "neco:Neco",
+        source="Ben Ammar et al. 2024, eq. 6",
+        of_logits=True,
+    ),
+    Method(
+        "energy-neco",
+        "Energy and NECO",
+        "energy - |P (f - m)| / |f - m|, both standardised",
+        "neco:EnergyNeco",
+        source="Zhang et al. 2026; Ben Ammar et al. 2024; Liu et al. 2020",
+        of_logits=True,
     ),
     Method(
         "knn",

@@ -122,7 +122,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
-    if (method.taps == "none" or method.negatives != "no") and model.inference.network.marginal:
+    needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
+    if needs_logits and model.inference.network.marginal:
         raise ModelError(
             f"{asked.model}: has sums of masks instead of logits, which method {method.name} needs; "
             "fit a method that uses features, such as knn"
@@ -150,7 +151,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
                 f" {asked.model} does not know these classes, or a holdout withholds them"
             )
         if rows is not None and method.negatives == "no":
-            wanted = [LOGITS] if method.taps == "none" else candidates
+            wanted = [LOGITS] if method.taps == "none" else [*candidates, *[LOGITS] * method.of_logits]
             samples, images, unread_here = draw_samples(
                 model,
                 settings,
@@ -312,7 +313,8 @@ def _fit(
     if work.method.negatives != "no":
         return _taught(work, layers, options)
     if work.method.name != "flow":
-        samples = [work.samples[layer] for layer in layers or [LOGITS]] if work.method.learns else []
+        wanted = [*layers, *[LOGITS] * work.method.of_logits] or [LOGITS]
+        samples = [work.samples[layer] for layer in wanted] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
     plan = FlowPlan(**chosen, seed=work.seed)

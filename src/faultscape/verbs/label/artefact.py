@@ -134,6 +134,14 @@ def come_first(study: Study, name: str) -> bool:
     return is_short(study, name) or _has_grown(study, name)
 
 
+def points_wait(study: Study) -> bool:
+    """Whether drawn points wait for answers, which come before measures and pages."""
+    names = [name for name, made in study.selections.items() if made.slots.points]
+    return any(
+        LABELS_OF_SELECTION.line(study, name) for name in names if not LABELS_OF_SELECTION.exists(study, name)
+    )
+
+
 def _has_grown(study: Study, name: str) -> bool:
     """Whether a selection has other images than when it was ranked."""
     path = path_of(study.root, name, "json", stem="standings")
@@ -153,10 +161,9 @@ class _Labels(Artefact):
         count = study.label_count(name)
         now = study.selection(name).now
         if now.points:
-            return (
-                f"{name}: {count.labelled} of {counted(now.asked, 'point')} answered (truth"
-                f" {study.likely_truth})"
-            )
+            said = f"{count.by_people} of {counted(now.asked - count.masked, 'point')} answered"
+            masks = f"; {count.masked} more in images with a mask" if count.masked else ""
+            return f"{name}: {said} (truth {study.likely_truth}){masks}"
         number = len(now.images)
         partly = f", {count.partly} partly" if count.partly else ""
         late = count.labelled >= FEW and is_short(study, name)

@@ -2,8 +2,9 @@
 imported again.
 
 Conventions: an answer or a discard is taken back by adding a row to answers.sqlite; a label moves from the
-part that counts to one in truth/NAME/removed. An image discarded because too many people were unsure is no
-longer discarded once their answers are taken back.
+part that counts to one in truth/NAME/removed. Choices between maps of an image and answers to points in it
+stay when its mask is taken back, which they do not depend on. An image discarded because too many people were
+unsure is no longer discarded once their answers are taken back.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
 from faultscape.reading.fill import Entry
 from faultscape.reading.study import Study, opened
+from faultscape.study.answers.points import PointAnswer
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import part_name
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Wanted:
     """What to take back: labels and answers of these ``images``, or their discards; answers only about these
-    classes and by these people, or all if none are named; of a selection of points the answers to these.
+    classes and by these people, or all if none are named; of a selection of points the answers to these, of
+    ``every`` image those to all points.
     """
 
     images: frozenset[str]
@@ -42,11 +45,18 @@ class _Wanted:
     by: frozenset[str]
     discards: bool
     pixels: frozenset[tuple[str, int, int]] | None = None  # of a selection of points: only these answers
+    every: bool = False
 
     @property
     def answers_alone(self) -> bool:
         """Whether an option applies that only answers have."""
         return bool(self.classes or self.by)
+
+    def takes(self, answer: PointAnswer) -> bool:
+        """Whether to take back an answer to a point of these images: only where points were asked for."""
+        if self.pixels is None:
+            return self.every
+        return (answer.image, answer.row, answer.column) in self.pixels
 
 
 def remove_labels(options: LabelRemoveOptions) -> Changed:
@@ -86,7 +96,7 @@ def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
     classes = frozenset(names[class_place(word, study.classes, "--class")] for word in options.class_)
     truth = "" if options.discards else study.truth(options.truth)
     by = frozenset(options.by)
-    return _Wanted(frozenset(images), truth, classes, by, options.discards, pixels)
+    return _Wanted(frozenset(images), truth, classes, by, options.discards, pixels, options.all_)
 
 
 def _taken_back(study: Study, wanted: _Wanted) -> str:
@@ -97,25 +107,20 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
         return f"{counted(number, 'image is', 'images are')} no longer discarded"
     alone = wanted.answers_alone or wanted.pixels is not None
     labels = 0 if alone else _labels_back(study, wanted.truth, wanted.images)
-    points = [
-        one
-        for one in study.point_answers.answers(wanted.truth)
-        if (
-            one.image in wanted.images
-            if wanted.pixels is None
-            else (one.image, one.row, one.column) in wanted.pixels
-        )
-    ]
+    there = [one for one in study.point_answers.answers(wanted.truth) if one.image in wanted.images]
+    points = [one for one in there if wanted.takes(one)]
+    left = len(there) - len(points) if wanted.pixels is None else 0
     before = held.answers(wanted.truth)
     mine = [
         row[:3]
         for row in before
         if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
     ]
+    stay = f"; {_points(left)} there stay: --selection takes those of a selection back" if left else ""
     if not labels and not mine and not points:
         raise LabellingError(
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
-            f" in truth {wanted.truth!r}"
+            f" in truth {wanted.truth!r}{stay}"
         )
     gone = set(mine)
     discarded = held.discarded()
@@ -126,12 +131,17 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
         if discarded.get(image) == why and image not in after
     )
     answers = held.take_back(mine, "label remove", wanted.truth)
-    answers += study.point_answers.take_back(points, "label remove")
+    study.point_answers.take_back(points, "label remove")
     words = [counted(labels, "label")] if labels else []
     words += [counted(answers, "answer")] if answers else []
+    words += [_points(len(points))] if points else []
     more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""
     kept = f" (kept in truth/{wanted.truth}/removed)" if labels else ""
-    return f"{' and '.join(words)} removed from truth {wanted.truth!r}{kept}{more}"
+    return f"{' and '.join(words)} removed from truth {wanted.truth!r}{kept}{more}{stay}"
+
+
+def _points(number: int) -> str:
+    return counted(number, "answer to points", "answers to points")
 
 
 def _fits(word: str, words: Collection[str]) -> bool:

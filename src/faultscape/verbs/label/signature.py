@@ -338,7 +338,8 @@ def remove(
     study
         The study folder.
     images
-        Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv).
+        Ids of images, patterns of ids in quotes ("night/*"), or lists of ids (.txt or .csv). Their masks are
+        taken back; answers to points in them stay, as choices between maps do.
     selection
         Instead of images: every image of this selection, spares included; of a selection of points only the
         answers to its points.
@@ -351,7 +352,7 @@ def remove(
     discards
         Take back only the discards of these images; their labels stay.
     all_
-        Instead of images: every image of the study.
+        Instead of images: every image of the study, with all answers to points.
     dry_run
         Report what would become stale, and change nothing.
     """

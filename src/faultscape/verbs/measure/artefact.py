@@ -12,6 +12,7 @@ from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.verbs import inputs
+from faultscape.verbs.label.artefact import points_wait
 from faultscape.verbs.select import artefact as selection
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
@@ -66,6 +67,9 @@ class _Measures(Artefact):
             )
         return super().in_the_way(study, name, options)
 
+    def waits(self, study: Study, _name: str) -> bool:
+        return points_wait(study)
+
 
 MEASURES = _Measures(
     "measures",
@@ -101,6 +105,9 @@ class _PointMeasures(Artefact):
     def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
         given = {"selection": name, **named(truth=self.truth(study, name)), **self.options(study, name)}
         return given, ()
+
+    def waits(self, study: Study, _name: str) -> bool:
+        return points_wait(study)
 
 
 POINT_MEASURES = _PointMeasures(

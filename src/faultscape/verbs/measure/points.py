@@ -262,7 +262,7 @@ def _part(
         "border": made.slots.definition.get("border", 0),
         "drawn": len(points),
         "answered": int(found.answered.sum()) + found.untold,
-        "masked": found.told - int(found.answered.sum()),
+        "masked": found.masked,
         "waiting": found.waiting,
         "void": int((shares[:, -1] == 1).sum()),
         "cannot_tell": found.untold,

@@ -17,13 +17,13 @@ from faultscape.study.tables.logs import log
 from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.label.artefact import next_export
-from faultscape.verbs.plan import advice, facts
+from faultscape.verbs.plan import advice, facts, one_model
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.forecast import forecast, label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.points import advise_points, look_at_points, point_numbers
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
-from faultscape.verbs.plan.result import LabelPlan
+from faultscape.verbs.plan.result import Costs, LabelPlan, PlanProvenance
 from faultscape.verbs.rank.artefact import STANDINGS, open_questions
 from faultscape.verbs.rank.open_selections import candidates
 from faultscape.verbs.status.costs import read_costs
@@ -45,7 +45,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
     wage = None if options.wage is None else float(options.wage)
     with study.writing():
         models = study.models
-        if len(models) < 2:
+        if len(models) < (2 if study.classifies else 1):
             raise ModelError(
                 f"a plan needs two models; the study has {', '.join(models) or 'none'}; add more with"
                 " `faultscape predict`"
@@ -55,6 +55,8 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         truth = study.truth(options.truth) if known or named else LABELS
         if known and not study.classifies:
             count(study, known, engine=engine)
+        if len(models) == 1:
+            return _written(study, options, _of_one(study, options, costs, truth))
         used, notes = facts.measured(study, models, options.selection, truth, asked)
         looked = facts.look(study, models, used, engine=engine, workers=workers)
         try:
@@ -116,13 +118,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             },
             questions=questions,
             duels=tuple(priced_duel(row, study.classifies, costs, wage) for row in duels),
-            costs={
-                "mask": costs["mask"],
-                "choice": costs["choice"],
-                "question": costs["question"],
-                "point": costs["point"],
-                "wage": wage,
-            },
+            costs=_costs(costs, wage),
             recommended=recommended,
             pairs=tuple(pairs),
             points=points,
@@ -133,33 +129,70 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 *facts.groups_told(study),
                 *(advice.reservations(drawn, study.settings.task, asked) if of_images else ()),
             ),
-            provenance={
-                "faultscape": __version__,
-                "truth": of_truth,
-                "within": within,
-                "seed": options.seed,
-                "inputs": PLAN.inputs(study, "", {"truth": of_truth}),
-                "arguments": _arguments(options),
-            },
+            provenance=_provenance(study, options, of_truth),
             study=options.study,
         )
-        document = {
-            name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"
-        }
-        put(
-            study.root / "plan.json",
-            (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode(),
-        )
-        log(
-            study.root,
-            "plan",
-            cost=costs,
-            wage=wage,
-            within=within,
-            selection=options.selection,
-            truth=truth,
-            seed=options.seed,
-        )
+        return _written(study, options, plan)
+
+
+def _of_one(study: Study, options: PlanOptions, costs: dict[str, float], truth: str) -> LabelPlan:
+    """Return the plan of a model alone, which points measure."""
+    images, looked = one_model.look_at_one(study, truth, engine=options.engine)
+    within = float(options.within)
+    numbers = one_model.own_numbers(looked, within, costs)
+    return LabelPlan(
+        models=study.models,
+        task=study.settings.task,
+        images=images,
+        labels={"used": 0, "selection": None, "selector": None, "temperature": None},
+        questions={},
+        duels=(),
+        costs=_costs(costs, options.wage),
+        recommended=one_model.advise_one(study, looked, numbers, within),
+        points=numbers,
+        notes=tuple(idle_costs(options.cost, study.settings.task)),
+        provenance=_provenance(study, options, truth if study.truths or options.truth else ""),
+        study=options.study,
+    )
+
+
+def _costs(costs: dict[str, float], wage: float | None) -> Costs:
+    return {
+        "mask": costs["mask"],
+        "choice": costs["choice"],
+        "question": costs["question"],
+        "point": costs["point"],
+        "wage": None if wage is None else float(wage),
+    }
+
+
+def _provenance(study: Study, options: PlanOptions, truth: str) -> PlanProvenance:
+    return {
+        "faultscape": __version__,
+        "truth": truth,
+        "within": float(options.within),
+        "seed": options.seed,
+        "inputs": PLAN.inputs(study, "", {"truth": truth}),
+        "arguments": _arguments(options),
+    }
+
+
+def _written(study: Study, options: PlanOptions, plan: LabelPlan) -> LabelPlan:
+    """Write a plan into its study, and return it."""
+    document = {name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"}
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    put(study.root / "plan.json", text.encode())
+    costs = {name: seconds for name, seconds in plan.costs.items() if name != "wage"}
+    log(
+        study.root,
+        "plan",
+        cost=costs,
+        wage=plan.costs["wage"],
+        within=plan.provenance["within"],
+        selection=options.selection,
+        truth=plan.provenance["truth"] or LABELS,
+        seed=options.seed,
+    )
     return plan
 
 

@@ -26,7 +26,12 @@ from faultscape.ranking.planning.point_needs import (
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
 from faultscape.reading.label_counts import labelled_number
-from faultscape.reading.points.evidence import PointEvidence, read_point_evidence, totals_of
+from faultscape.reading.points.evidence import (
+    PointEvidence,
+    points_of_a_look,
+    read_point_evidence,
+    totals_of,
+)
 from faultscape.reading.points.needs import sampled_covariance
 from faultscape.reading.points.pool import drawable
 from faultscape.reading.points.truths import with_maps
@@ -51,18 +56,25 @@ SAID = 1.5  # the one that a recommendation is about
 
 @dataclass(frozen=True, eq=False)
 class LookedPoints:
-    """How much single draws of points vary: a covariance (J, J) of the scores for the draws that tell models
-    apart, and the variances (J,) of draws for each model's ``own`` score. ``points`` of selection ``name``
-    are drawn so far ('' for none), ``answered`` or ``waiting``. ``score`` (J,) is known from them, or None.
+    """How much single points vary: a covariance (J, J) of the scores for draws that tell models apart, and
+    the variances (J,) of draws for each model's ``own`` score. ``points`` of selection ``name`` are drawn so
+    far ('' for none), ``answered``, ``masked`` of them by masks, or ``waiting``. ``score`` (J,) is known from
+    them, or None.
     """
 
     name: str
     points: int
     answered: int
+    masked: int
     waiting: int
     covariance: np.ndarray
     own: np.ndarray
     score: np.ndarray | None
+
+    @property
+    def by_people(self) -> int:
+        """How many points people answered."""
+        return self.answered - self.masked
 
     def curve(self, kept: list[int]) -> Curve:
         """Return how the variances of the models ``kept`` fall with the number of points."""
@@ -87,14 +99,16 @@ def look_at_points(
         return None
     drawn = len(study.selections[name].slots.points) if found is not None else 0
     answered = 0 if found is None else found.told
+    masked = 0 if found is None else found.masked
     waiting = 0 if found is None else found.waiting
     if found is not None and answered >= FEW_POINTS:
         totals = totals_of(found, study.classes)
         scores = point_scores(totals)
         if not np.isnan(scores.score).any():
-            covariance = measured_covariance(scores, pool_spread(totals, scores))
+            each = points_of_a_look(study.selections[name].slots.definition)
+            covariance = each * measured_covariance(scores, pool_spread(totals, scores))  # of one point
             return LookedPoints(
-                name, drawn, answered, waiting, covariance, np.diagonal(covariance), scores.score
+                name, drawn, answered, masked, waiting, covariance, np.diagonal(covariance), scores.score
             )
     define = usual_definition() if found is None else study.selections[name].slots.definition
     without = with_maps(study, (images := drawable(study, models, define)), truth) | {*study.discarded}
@@ -104,7 +118,8 @@ def look_at_points(
     scope = Scope(models, "", define.get("border", 0), models)
     covariance = sampled_covariance(study, scope, images, goal)
     own = np.diagonal(sampled_covariance(study, scope, images, "values"))
-    return LookedPoints("" if found is None else name, drawn, answered, waiting, covariance, own, None)
+    name = "" if found is None else name
+    return LookedPoints(name, drawn, answered, masked, waiting, covariance, own, None)
 
 
 def _most_answered(study: Study, models: tuple[str, ...], truth: str) -> str:
@@ -159,7 +174,7 @@ def point_numbers(
             }
         )
     return {
-        "answered": looked.answered,
+        "answered": looked.by_people,
         "selection": looked.name or None,
         "maps_by": by,
         "questions": questions,
@@ -235,9 +250,9 @@ def _next(
     if name in open_points(study):
         more = more_points(study, name)
         why = (
-            f"all {looked.answered:,} answers of {name} are ranked, and do not tell which model is best: draw"
-            f" {more:,} more points, answer them, then rank again. Each step at most doubles the points,"
+            f"all {looked.by_people:,} answers of {name} are ranked, and do not tell which model is best:"
+            f" draw {more:,} more points, answer them, then rank again. Each step at most doubles the points,"
             " because what few answers predict is rough."
         )
         return "select", more, why
-    return "rank", 0, f"All {counted(looked.answered, 'point')} of {name} are answered."
+    return "rank", 0, f"All {counted(looked.points, 'point')} of {name} are answered."

@@ -56,9 +56,18 @@ class Apart(TypedDict):
     map_hours: float | None
 
 
+class HalfWidth(TypedDict):
+    """How many points make the 95 % interval of a model's mIoU as wide as twice ``within``, of 100 points."""
+
+    within: float
+    points: int
+    point_hours: float
+
+
 class PointNumbers(TypedDict):
     """How many points each question needs, in the rows of `Needed`, from those ``answered`` of a selection,
-    and how many points, and maps that a selector draws (``maps_by``), tell close models apart.
+    and how many points, and maps that a selector draws (``maps_by``), tell close models apart; of a model
+    alone only what its own score takes (``half_widths``).
     """
 
     answered: int
@@ -66,6 +75,7 @@ class PointNumbers(TypedDict):
     maps_by: str
     questions: dict[str, Needed]
     apart: list[Apart]
+    half_widths: NotRequired[list[HalfWidth]]
 
 
 class DuelRow(TypedDict, total=False):
@@ -99,7 +109,7 @@ class Recommended(TypedDict):
     undecided.
     """
 
-    verb: Literal["rank", "label", "select"]
+    verb: Literal["rank", "label", "select", "measure"]
     question: str
     selection: str
     selector: str
@@ -140,8 +150,8 @@ class LabelPlan:
     labels answers the question, all are None except ``why``. ``duels`` has one row per number of images per
     cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
     {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
-    used so far. ``points`` holds the numbers of points, of label maps only. ``recommended`` says what to do
-    next; None if there is nothing to recommend.
+    used so far. ``points`` holds the numbers of points, of label maps only; of a model alone there are no
+    others. ``recommended`` says what to do next; None if there is nothing to recommend.
     """
 
     models: tuple[str, ...]  # names, in the order of the study

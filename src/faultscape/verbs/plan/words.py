@@ -7,6 +7,7 @@ hours are in minutes.
 from __future__ import annotations
 
 import shlex
+from typing import Literal
 
 from faultscape.errors import counted
 from faultscape.ranking.planning.label_needs import PREDICTABLE
@@ -38,6 +39,8 @@ INDEPENDENT = "Numbers assume independent images and apply to this pool."
 
 def text(found: LabelPlan) -> str:
     """Return the plan as text."""
+    if len(found.models) == 1 and found.points is not None:
+        return "\n".join(_of_one(found, found.points))
     lines = wrapped(_head(found))
     rows = [row for name in QUESTIONS for row in found.questions[name].values()]
     if all(row["labels"] is None for row in rows):
@@ -53,6 +56,24 @@ def text(found: LabelPlan) -> str:
         lines += ["", *_duels(found)]
     lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
+
+
+def _of_one(found: LabelPlan, points: PointNumbers) -> list[str]:
+    """Return the lines of a plan for a model alone."""
+    answered = points["answered"]
+    known = f"from {counted(answered, 'answered point')}" if answered else "a rough forecast"
+    head = f"Points needed to measure {found.models[0]} on {counted(found.images, 'image')}, {known}."
+    rows = [
+        (f"within {row['within']:g}", *_drawn_points(found, row["points"], row["points"]))
+        for row in points["half_widths"]
+    ]
+    said = (
+        "With 95 % confidence, in points of 100 of pooled mIoU on this pool. A point takes"
+        f" {duration(found.costs['point'] / 3600)}. Two models that are compared need other points."
+    )
+    lines = [*wrapped(head), "", *table(("its mIoU", "points", "work"), rows), *wrapped(said, "  ")]
+    lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
+    return [*lines, *(["", *_next(found)] if found.recommended else [])]
 
 
 def _classifies(found: LabelPlan) -> bool:
@@ -111,6 +132,8 @@ def _command_of_points(advice: Recommended, place: str, truth: str) -> str:
     name = advice["selection"]
     if advice["verb"] == "label":
         return f"faultscape label serve {place} --selection {name}{truth}"
+    if advice["verb"] == "measure":
+        return f"faultscape measure {place} --selection {name}{truth}"
     if advice["begun"]:
         return f"faultscape select {place} --as {name}{truth} --more {advice['round']}"
     goal = "" if advice["goal"] in (None, "order") else f" --goal {advice['goal']}"
@@ -205,6 +228,10 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     whys = list(dict.fromkeys(row["why"] for row in rows.values() if row["labels"] is None))
     if name == "order" and rows == found.questions["best"]:
         return [title, "  the same numbers"]
+    used = found.labels["used"]
+    before = f"from {counted(used, 'label')}" if used else "before any label"
+    if all(row["predictable"] is False for row in rows.values()):
+        return [title, *wrapped(_unknown(rows, proved, before), "  ")]
     money = found.costs["wage"] is not None
     head = ("drawn by", "labels", *(("range",) if proved else ()), "work", *(("money",) if money else ()))
     cells = []
@@ -226,14 +253,36 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     lines = table((*head, *(("significant with",) if proved else ())), cells)
     said = [f"none: {why}" for why in whys]
     if any(row["predictable"] is False for row in rows.values()):
-        used = found.labels["used"]
-        before = f"from {counted(used, 'label')}" if used else "before any label"
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
     advised = found.recommended
     if rows != found.questions[advised["question"] if advised else "best"]:
         # for that question, the recommendation already says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
+
+
+def _unknown(rows: dict[str, Needed], proved: dict[str, Needed] | None, before: str) -> str:
+    """Return what is known where no selector has a number for a question.
+
+    >>> row = {"labels": 30, "low": 2, "high": 183, "predictable": False}
+    >>> _unknown({"random": row, "mad": row | {"high": 90}}, None, "before any label")
+    'How many labels that takes cannot be predicted before any label: 2 to 183, however images are drawn.'
+    """
+    ends = _range({"labels": None, "low": _least(rows, "low"), "high": _most(rows, "high")})
+    said = f"How many labels that takes cannot be predicted {before}: {ends}, however images are drawn."
+    tests = {name: row for name, row in (proved or {}).items() if row["predictable"]}
+    if not tests:
+        return said
+    ends = _range({"labels": None, "low": _least(tests, "labels"), "high": _most(tests, "labels")})
+    return f"{said} It is significant with {ends}."
+
+
+def _least(rows: dict[str, Needed], key: Literal["labels", "low"]) -> int:
+    return min(row[key] or 0 for row in rows.values())
+
+
+def _most(rows: dict[str, Needed], key: Literal["labels", "high"]) -> int:
+    return max(row[key] or 0 for row in rows.values())
 
 
 def fewer(rows: dict[str, Needed], selector: str | None) -> str:

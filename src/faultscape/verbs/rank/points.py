@@ -86,7 +86,7 @@ def standings_of_points(
     other = {} if later is None else {NAME: of_pool if future else later}
     standings = Standings(
         models=found.models,
-        labels=labels | {"points": found.told},
+        labels=labels | {"points": found.told} | ({"masked": found.masked} if found.masked else {}),
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
@@ -178,8 +178,9 @@ def refuse_few(found: PointEvidence, name: str, truth: str) -> None:
     """Raise RankingError if too few points of a selection are answered in a truth to say anything."""
     if found.told < FEW_POINTS and found.pool.size:
         raise RankingError(
-            f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}, and at least"
-            f" {FEW_POINTS} are needed; {counted(found.waiting, 'point')} without an answer"
+            f"selection {name!r} has {counted(found.told, 'answered point')} in truth {truth!r}"
+            f"{f', {found.masked} of them by masks' if found.masked else ''}, and at least {FEW_POINTS} are"
+            f" needed; {counted(found.waiting, 'point')} without an answer"
         )
 
 

@@ -18,6 +18,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.verbs import inputs
+from faultscape.verbs.label.artefact import points_wait
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.artefact import key as key_of_standings
 from faultscape.verbs.rank.open_selections import open_selections
@@ -195,7 +196,7 @@ class _Report(Artefact):
         return name not in study.selections or not STANDINGS.is_done(study, name)
 
     def waits(self, study: Study, _name: str) -> bool:
-        return bool(open_selections(study))
+        return bool(open_selections(study)) or points_wait(study)
 
 
 REPORT = _Report(

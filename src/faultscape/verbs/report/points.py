@@ -36,7 +36,9 @@ def point_facts(study: Study, common: Facts, options: ReportOptions) -> PointFac
     """Return the facts of a page about points; without sections of numbers where too few are answered."""
     truth = common.truth or study.likely_truth
     count = study.label_count(options.selection, truth)
-    facts = PointFacts(**vars(common), answered=count.labelled, drawn=len(common.slots.points))
+    facts = PointFacts(
+        **vars(common), answered=count.by_people, drawn=len(common.slots.points) - count.masked
+    )
     # as the standings count people's answers
     voices = Voices(weighted=bool(STANDINGS.options(study, options.selection).get("weight_annotators")))
     try:

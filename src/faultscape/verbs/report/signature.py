@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,18 @@ from faultscape.verbs.verb import verb
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReportOptions
 
+_LARGE = 100_000  # bytes; below it a tenth of a MB says too little
+
 
 @dataclass(frozen=True)
 class Reported:
     """What `report` wrote: the file, its size in bytes, and how many chosen images, or points, it is
     about.
+
+    >>> Reported("s/report.html", 210_000, 10)
+    s/report.html: 10 chosen images, 0.2 MB; open it in a browser
+    >>> Reported("s/report-points.html", 31_500, 200, "point")
+    s/report-points.html: 200 points, 32 kB; open it in a browser
     """
 
     path: str  # the HTML file
@@ -25,9 +33,8 @@ class Reported:
     items: str = "chosen image"  # what these are
 
     def __repr__(self) -> str:
-        return (
-            f"{self.path}: {counted(self.images, self.items)}, {self.size / 1e6:.1f} MB; open it in a browser"
-        )
+        size = f"{self.size / 1e6:.1f} MB" if self.size >= _LARGE else f"{math.ceil(self.size / 1e3)} kB"
+        return f"{self.path}: {counted(self.images, self.items)}, {size}; open it in a browser"
 
 
 def _check(options: ReportOptions) -> None:

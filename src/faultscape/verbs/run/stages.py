@@ -227,8 +227,10 @@ def _too_few(study: Study, name: str, truth: str) -> str:
     if not labels.is_short(study, name, truth):
         return ""
     if study.selections[name].slots.points:
-        number = study.label_count(name, truth).labelled
-        return f"{counted(number, 'point is', 'points are')} answered, and at least {FEW_POINTS} are needed"
+        count = study.label_count(name, truth)
+        masks = f", {count.masked} of them by masks" if count.masked else ""
+        said = f"{counted(count.labelled, 'point is', 'points are')} answered{masks}"
+        return f"{said}, and at least {FEW_POINTS} are needed"
     return f"too few of its images have a label (truth {truth})"
 
 

@@ -142,6 +142,11 @@ class Campaign:
         """The study's settings, as last read."""
         return self._asked.settings
 
+    @property
+    def asks_again(self) -> bool:
+        """Whether people are asked some items twice."""
+        return self.task != QUESTIONS and self.rules.repeats > 0
+
     def find(self, id_: str) -> Item:
         """Return the item with an id from a page; NotFoundError if it is not asked."""
         return replace(self._item(self._asked.meant.get(id_, "")), id=id_)
@@ -495,7 +500,7 @@ class Campaign:
         """Count everything given out and answered from the database."""
         about = self.rules
         self._pairs = PairOrder()
-        repeats = 0 if self.task == QUESTIONS else about.repeats
+        repeats = about.repeats if self.asks_again else 0
         secret = self.secret.word
         self._assignment = Assignment(
             seed=self.options.seed,

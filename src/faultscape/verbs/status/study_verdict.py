@@ -53,7 +53,7 @@ def verdict_of(study: Study, found: Iterable[Node], line: str, drawing: int = 0)
 def _most(study: Study, *, points: bool) -> int:
     """Return how many images are labelled, or points answered, of the selection with most of them."""
     names = [name for name, made in study.selections.items() if bool(made.slots.points) == points]
-    return max((study.label_count(name).labelled for name in names), default=0)
+    return max((study.label_count(name).by_people for name in names), default=0)
 
 
 def _standings(study: Study) -> dict[str, Standings]:

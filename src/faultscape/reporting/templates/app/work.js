@@ -225,6 +225,7 @@
       explain(item.classes);
     } else if (points) {
       $("asked").textContent = "What is in the middle of the ring?";
+      $("panels").style.setProperty("--ratio", item.width / item.height);
       put($("wide"), item.wide);
       put($("place"), item.place);
       offer(item.predicted);
@@ -334,6 +335,7 @@
     [x, y, scale] = to_scale <= 1 ? [0, 0, 1] : [to_x, to_y, Math.min(to_scale, 16)];
     for (const stage of stages) stage.style.transform = "translate(" + x + "px," + y + "px) scale(" + scale + ")";
     show("whole", scale > 1);
+    work.classList.toggle("zoomed", scale > 1);
   };
   const zoom = (frame, at_x, at_y, by) => {
     const box = frame.getBoundingClientRect(), px = at_x - box.left, py = at_y - box.top, to = Math.max(1, Math.min(16, scale * by));

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.classes.mapping import class_named, plain_name
 from faultscape.corpus.id_lists import ids_meant
-from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.errors import LabellingError, OptionError, closest, counted
 from faultscape.formats.label_tools.point_labels import PointLines, SaidPoint
 from faultscape.formats.labelme import wrong_size
 from faultscape.labelling.catalogue import POINT_FORMATS, POINTS, Format
@@ -213,4 +213,31 @@ def seen_in(text: str, settings: Settings) -> str:
             both = [class_named(part.strip(), settings) for part in (text[:place], text[place + 1 :])]
             if not any(why for why, _ in both) and both[0][1] != both[1][1]:
                 return BORDER.join(name for _, name in both)
+            if text.count(BORDER) == 1:  # else a class has one in its name
+                problem = both[0][0] or both[1][0] or f"{text!r} names one class twice."
+    if BORDER not in text:
+        problem = _other_answer(text, problem, settings.class_list.names)
     raise LabellingError(f"{problem} Or answer {VOID}, {CANNOT_TELL}, or A{BORDER}B on a border")
+
+
+def _other_answer(text: str, problem: str, names: Sequence[str]) -> str:
+    """Return what is wrong with an answer that is not a class, with the one that was probably meant: a border
+    where it has the names of two classes, or a word that is spelled otherwise.
+
+    >>> _other_answer("road/car", "No. Did you mean 'road'?", ("road", "car"))
+    "'road/car' is not an answer. Did you mean 'road|car'?"
+    >>> _other_answer("cant tell", "No.", ("road", "car"))
+    "'cant tell' is not an answer. Did you mean 'cannot tell'?"
+    """
+    plain = plain_name(re.sub(r"\W", " ", text))
+    rest = f" {plain} "
+    at = dict[int, str]()
+    for name in sorted(names, key=len, reverse=True):
+        words = f" {plain_name(name)} "
+        if (place := rest.find(words)) >= 0:
+            at[place] = name
+            rest = rest.replace(words, f" {'|' * (len(words) - 2)} ", 1)
+    if len(at) == 2:
+        return f"{text!r} is not an answer. Did you mean {BORDER.join(at[place] for place in sorted(at))!r}?"
+    meant = "" if "Did you mean" in problem else closest(text.strip().casefold(), _WORDS)
+    return f"{text!r} is not an answer.{meant}" if meant else problem

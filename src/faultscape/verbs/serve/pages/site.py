@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from faultscape.study.answers.annotators import ORGANISER, Annotator
+from faultscape.verbs.serve.asked_items import CHOICES, POINTS
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.gate import Gate
 from faultscape.web.app import page
@@ -35,9 +36,11 @@ class Site:
         return page(request, name, 200, None, title=self.campaign.title, **about, **facts)
 
     def _links(self, who: Annotator) -> list[tuple[str, str]]:
-        """Return (address, title) of the pages that a person may see."""
-        found = [("/work", "Answer"), ("/checks", "Check masks")]
-        if not self.campaign.settings.classifies:
+        """Return (address, title) of the pages that a person may see; who clicks points draws no masks."""
+        found = [("/work", "Answer")]
+        if self.campaign.task != POINTS:
+            found.append(("/checks", "Check masks"))
+        if self.campaign.task == CHOICES:
             found.append(("/masks", "Send masks"))
         if who.role == ORGANISER:
             found += [("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")]

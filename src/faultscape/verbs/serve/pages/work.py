@@ -66,6 +66,7 @@ def router(site: Site) -> APIRouter:
             settle=SETTLE,
             keys=_keys(campaign),
             instructions=campaign.instructions,
+            repeats=campaign.asks_again,
             organiser=who.role == ORGANISER,
             letters=letters_of(campaign.settings.class_list.names, _TAKEN) if campaign.task == POINTS else {},
             neither=((VOID, "None of the classes", "v"), (CANNOT_TELL, "Cannot tell", "n")),
