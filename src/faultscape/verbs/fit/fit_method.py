@@ -54,6 +54,7 @@ from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
@@ -468,7 +469,7 @@ def _made(
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
-            family=work.negatives.family if work.negatives is not None else "",
+            family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,

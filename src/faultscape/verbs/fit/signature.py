@@ -111,13 +111,8 @@ def fit(
     study
         The study folder.
     method
-<<<<<<< HEAD
-        temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class, flow, residual or
-        reconstruction.
-=======
-        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow or
-        residual.
->>>>>>> main
+        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
+        residual or reconstruction.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.
