@@ -5,7 +5,7 @@ Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels wh
 (-100), such as void and withheld pixels, do not count. Classes may have weights. On pixels known to be of no
 class (``OUTSIDE``, -1: void from the start, never withheld), the void-class loss treats void as a separate
 class, the entropy loss asks for uniform probabilities, an outlier head learns to distinguish them from all
-others, a Dirichlet should be flat, and UNO has a negative class for them, which is no label.
+others, a Dirichlet should be flat, and UNO has a negative class for them, which is never predicted.
 Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 4.1
 and B.4 for void pixels; Bevandic et al. 2019 (outlier head); Delic et al. 2024 (UNO: K + 1 classes; their
 K + 2 of masks also count "no object", which a network that classifies pixels does not have).
