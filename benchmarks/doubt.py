@@ -7,7 +7,7 @@ searches.
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
 learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
-from it and are trained on for a fifth of its steps: four with pixels of no class (void from the start), one
+from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), one
 with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
 of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
 blended in, of other drawn objects than the test images have, and reported as rows of their own. Methods that
@@ -72,6 +72,7 @@ TRAINED = {
     "entropy": ("entropy",),
     "outlier-head": ("outlier",),
     "dirichlet": ("differential-entropy",),
+    "uno": ("uno", "outlier"),
 }
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
