@@ -65,10 +65,10 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
     assert (about["flags"], about["negatives"], about["family"]) == (
         ["trained-with-ood"],
         "train-fishyscapes-v2",
-        "drawn",
+        "drawn objects",
     )
     page = Path(study, "reliability", "report.html").read_text()
-    assert "trained-with-ood (objects drawn)" in page
+    assert "trained-with-ood (taught by drawn objects)" in page
 
 
 def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale(blended: Trained) -> None:

@@ -216,6 +216,15 @@ SCORERS: tuple[Scorer, ...] = (
         source="Blum et al. 2021, section 4.3; Bevandic et al. 2019",
     ),
     Scorer(
+        "outlier-msp",
+        "Outlier head and max probability",
+        "sigmoid of the outlier head times 1 - max p",
+        _not_computed,
+        needs="outlier",
+        most=_one,
+        source="Blum et al. 2021, section 4.3, which names the combination; the product is ours",
+    ),
+    Scorer(
         "differential-entropy",
         "Dirichlet differential entropy",
         "entropy of Dirichlet(exp z)",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _PLAIN = Keep()
 NAN = "the network gave NaN"
 VOID = "void"
+OUTLIER_MSP = "outlier-msp"
 DIFFERENTIAL = "differential-entropy"
 SIZE = (224, 224)
 TOP = 5  # classes kept of an answer, unless --keep probabilities=K sets another number
@@ -263,7 +264,7 @@ class Inference:
             return Output(labels, kept)
         facts = self._facts(answer, target)
         try:
-            kept |= doubts(self.keep, facts, len(answer.scores), key, self._scored(answer, target))
+            kept |= doubts(self.keep, facts, len(answer.scores), key, self._scored(answer, target, facts))
         except FaultscapeError as error:
             return Output(None, problem=f"{self.network.name}: {error}")
         return Output(labels, kept)
@@ -303,7 +304,9 @@ class Inference:
         facts = replace(facts, variance=_enlarged(answer.variance, target))
         assert facts.labels is not None
         try:
-            kept = kept | doubts(self.keep, facts, len(answer.members[0]), key, self._scored(answer, target))
+            kept = kept | doubts(
+                self.keep, facts, len(answer.members[0]), key, self._scored(answer, target, facts)
+            )
         except FaultscapeError as error:
             return Output(None, problem=f"{self.name}: {error}")
         if self.keep.confidence and "confidence" not in kept:
@@ -317,7 +320,7 @@ class Inference:
             kept["probabilities"] = (values.astype(np.float16), *classes)
         return Output(facts.labels, kept)
 
-    def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
+    def _scored(self, answer: Answer, target: Size, facts: PixelFacts) -> dict[str, np.ndarray]:
         """Return the scores {word: (H, W)} that are not made from facts of probabilities: those of fitted
         methods, and the doubt that the network was trained to output.
         """
@@ -329,8 +332,10 @@ class Inference:
             )
         asked = self.keep.scorers
         layers = answer.members if answer.scores is None else (answer.scores,)
-        if OUTLIER in asked and OUTLIER in answer.values:
-            out[OUTLIER] = outlier_share(answer.values[OUTLIER][0], target)
+        if OUTLIER in answer.values and {OUTLIER, OUTLIER_MSP} & {*asked}:
+            share = outlier_share(answer.values[OUTLIER][0], target)
+            out[OUTLIER] = share
+            out[OUTLIER_MSP] = share * facts.others
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)

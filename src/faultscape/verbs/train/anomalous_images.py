@@ -8,8 +8,6 @@ reader can see whether a score is tested on the kind of objects that taught it.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from faultscape.errors import OptionError, StudyError, closest, counted
@@ -19,9 +17,8 @@ from faultscape.stressors.holdout import hold_out
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.collect.unread_images import UnreadImages
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.labelled_images import role_of
-
-DRAWN = "drawn"  # the family of objects that `stress blend` draws by code
 
 
 class AnomalousImages:
@@ -93,12 +90,8 @@ class AnomalousImages:
 
     @property
     def family(self) -> str:
-        """Where the objects come from: `DRAWN`, the folder that they were read from, or the set itself."""
-        about = self._study.stress.sets.get(self.name)
-        if about is None or about.kind != "blend":
-            return f"labelled in {self.name}"
-        place = about.line.get("objects")
-        return f"cut-outs in {Path(str(place)).name}" if place else DRAWN
+        """The family of the objects (`stress.object_families`)."""
+        return family_of_set(self._study, self.name)
 
 
 def tested_note(images: AnomalousImages, doing: str) -> str:
