@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _PLAIN = Keep()
 NAN = "the network gave NaN"
 VOID = "void"
-OUTLIER_MSP = "outlier-msp"
 DIFFERENTIAL = "differential-entropy"
 SIZE = (224, 224)
 TOP = 5  # classes kept of an answer, unless --keep probabilities=K sets another number
@@ -264,7 +263,7 @@ class Inference:
             return Output(labels, kept)
         facts = self._facts(answer, target)
         try:
-            kept |= doubts(self.keep, facts, len(answer.scores), key, self._scored(answer, target, facts))
+            kept |= doubts(self.keep, facts, len(answer.scores), key, self._scored(answer, target))
         except FaultscapeError as error:
             return Output(None, problem=f"{self.network.name}: {error}")
         return Output(labels, kept)
@@ -275,7 +274,7 @@ class Inference:
         """
         assert answer.scores is not None
         facts = facts_of(answer.scores, target, marginal=self.network.marginal)
-        facts = replace(facts, variance=_enlarged(answer.variance, target))
+        facts = _with_own(facts, answer, target)
         if not answer.members:
             return facts
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
@@ -301,12 +300,10 @@ class Inference:
                 problem=(f"{self.name}: averages probabilities of its members, so it has no logits to keep"),
             )
         facts = facts_of_members(answer.members, target, marginal=marginal)
-        facts = replace(facts, variance=_enlarged(answer.variance, target))
+        facts = _with_own(facts, answer, target)
         assert facts.labels is not None
         try:
-            kept = kept | doubts(
-                self.keep, facts, len(answer.members[0]), key, self._scored(answer, target, facts)
-            )
+            kept = kept | doubts(self.keep, facts, len(answer.members[0]), key, self._scored(answer, target))
         except FaultscapeError as error:
             return Output(None, problem=f"{self.name}: {error}")
         if self.keep.confidence and "confidence" not in kept:
@@ -320,7 +317,7 @@ class Inference:
             kept["probabilities"] = (values.astype(np.float16), *classes)
         return Output(facts.labels, kept)
 
-    def _scored(self, answer: Answer, target: Size, facts: PixelFacts) -> dict[str, np.ndarray]:
+    def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
         """Return the scores {word: (H, W)} that are not made from facts of probabilities: those of fitted
         methods, and the doubt that the network was trained to output.
         """
@@ -332,10 +329,6 @@ class Inference:
             )
         asked = self.keep.scorers
         layers = answer.members if answer.scores is None else (answer.scores,)
-        if OUTLIER in answer.values and {OUTLIER, OUTLIER_MSP} & {*asked}:
-            share = outlier_share(answer.values[OUTLIER][0], target)
-            out[OUTLIER] = share
-            out[OUTLIER_MSP] = share * facts.others
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
@@ -392,6 +385,12 @@ class Inference:
         half = (len(inputs) + 1) // 2
         self._batch = half if few else self._batch
         return self._together(inputs[:half]) + self._together(inputs[half:])
+
+
+def _with_own(facts: PixelFacts, answer: Answer, target: Size) -> PixelFacts:
+    """Return facts with what a network outputs beside its scores: their variance, the share of an outlier."""
+    outlier = outlier_share(answer.values[OUTLIER][0], target) if OUTLIER in answer.values else None
+    return replace(facts, variance=_enlarged(answer.variance, target), outlier=outlier)
 
 
 def _enlarged(values: np.ndarray | None, size: Size) -> np.ndarray | None:

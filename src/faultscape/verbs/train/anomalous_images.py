@@ -2,8 +2,7 @@
 
 Conventions: anomaly labels are 1 on unknown objects, 0 on what is known and 255 on void. Classes that the
 study withholds are void, because the study evaluates on them (`reading.image_truths`), and a collected set
-whose anomalies are such pixels is refused. The family of a set's objects says where they come from, so that a
-reader can see whether a score is tested on the kind of objects that taught it.
+whose anomalies are such pixels is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from faultscape.stressors.holdout import hold_out
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.collect.unread_images import UnreadImages
-from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.labelled_images import role_of
 
 
@@ -87,11 +85,6 @@ class AnomalousImages:
         """Return a key of the images and of their labels."""
         labels = made_from(self._study, (self._judged[image.id] for image in self.images))
         return key_of([(image.id, image.digest) for image in self.images], list(labels))
-
-    @property
-    def family(self) -> str:
-        """The family of the objects (`stress.object_families`)."""
-        return family_of_set(self._study, self.name)
 
 
 def tested_note(images: AnomalousImages, doing: str) -> str:

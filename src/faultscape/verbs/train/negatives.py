@@ -18,6 +18,7 @@ from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.examples import Examples
 from faultscape.verbs.train.labelled_images import LabelledImages, role_of
@@ -43,6 +44,7 @@ class NegativeImages(AnomalousImages):
             use="to teach a network",
             what="image with unknown objects",
         )
+        self.family = family_of_set(study, name)
         self.roles = [role_of(image, study.image_rows) for image in self.images]
 
 
