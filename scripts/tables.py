@@ -223,7 +223,7 @@ def method_rows() -> Rows:
     rows = [
         ("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")
     ]
-    taps = {"none": "logits", "one": "one", "several": "one or several"}
+    taps = {"none": "logits", "one": "one", "several": "one or several", "pair": "a coarse and a fine one"}
     for method in METHODS:
         options = ", ".join(f"`{name}` {shown(value)}" for name, value in method.options.items())
         search = "; ".join(

@@ -34,19 +34,27 @@ from faultscape.uncertainty.methods.catalogue import TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
-from faultscape.uncertainty.methods.layers import before_activation, check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.layers import (
+    before_activation,
+    check_layers,
+    grid_layers,
+    layers_of_scales,
+    outer_layers,
+    penultimate,
+)
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
-from faultscape.verbs.fit.layer_search import SearchImages, outer_layers
+from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 
@@ -219,6 +227,11 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     layers = tuple(options.layer)
     if method.taps == "none" and (layers or options.select_layer):
         raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
+    if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
+        raise OptionError(
+            f"method {method.name} uses two layers, and makes the features of the second from those of the"
+            " first, a coarser one: --layer COARSE --layer FINE"
+        )
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
             f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
@@ -286,6 +299,11 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     size = (block.shape[1], block.shape[2])
     if options.select_layer:
         return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
+    if method.negatives != "no":
+        *scales, last = layers_of_scales(listed, shown, size)
+        if method.taps == "pair":  # of one size the last layer knows more of its surroundings
+            return [scales[-1] if len(scales) > 1 else last, scales[0]]
+        return [*scales, last]
     return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
 
 
@@ -324,13 +342,14 @@ def _taught(
     statistics of its training.
     """
     grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
+    taught: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
     plan = BlockPlan(**chosen, seed=work.seed)
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
     if key not in work.blocks:
         with progress(work.called, plan.steps) as tick:
             work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **taught
             )
         for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
             unread.tell()
@@ -450,7 +469,7 @@ def _made(
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
-            family=work.negatives.family if work.negatives is not None else "",
+            family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,

@@ -43,15 +43,15 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow, residual: training steps (default 3000 and 600).
+        flow, residual, reconstruction: training steps (default 3000, 600 and 600).
     rate
-        flow, residual: learning rate (default 0.001 and 0.002).
+        flow, residual, reconstruction: learning rate (default 0.001, 0.002 and 0.002).
     batch
-        flow: embeddings per step (default 512); residual: images per step (default 4).
+        flow: embeddings per step (default 512); residual, reconstruction: images per step (default 4).
     blocks
         flow: blocks, each a coupling, a norm and a permutation (default 32).
     width
-        flow: hidden units of a coupling (default 256); residual: channels of the block (default 32).
+        flow: hidden units of a coupling (default 256); residual, reconstruction: channels (default 32).
     depth
         flow: hidden layers of a coupling (default 1).
     join
@@ -96,8 +96,8 @@ class FitData:
         Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4
         all).
     negatives
-        residual: a set with anomaly labels whose unknown objects teach the method: training images that
-        `stress blend` pasted objects into, or a data set with such labels.
+        residual, reconstruction: a set with anomaly labels whose unknown objects teach the method: training
+        images that `stress blend` pasted objects into, or a data set with such labels.
     """
 
     set_: list[str] | None = None

@@ -106,7 +106,7 @@ def predict(
     scorer
         How the doubt of each pixel is scored: msp, entropy, gen, margin, max-logit, energy; for several views
         or members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
-        variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
+        variance; for networks trained with void pixels void, outlier, uno and differential-entropy; random; a
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
     measure

@@ -110,7 +110,7 @@ def train(
     loss
         ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void
         pixels; outlier-head: a second output that detects void pixels; dirichlet: a prior network, flat on
-        void pixels.
+        void pixels; uno: void pixels are a negative class, which is never a label.
     smoothing
         dirichlet: who gets the share .01 that labels are smoothed by: each other class (as Malinin and Gales
         2018; default), or shared by all classes. Blum et al. 2021 do not say.

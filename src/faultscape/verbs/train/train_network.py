@@ -166,6 +166,8 @@ def _test_images(train_on: Examples) -> list[str]:
 def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
     """Return the key of a network: of everything it depends on, image by image."""
     described = json.loads(descriptions.description_text(wanted.description, {}))
+    if not wanted.description.negative_class:  # so that networks from before there was one are not others
+        del described["network"]["negative_class"]
     start = (
         (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "")
         if options.init
