@@ -167,8 +167,8 @@ def test_a_layer_is_chosen_with_other_objects_than_those_that_teach(blended: Tra
 @pytest.mark.parametrize("withheld", [True, False])
 def test_what_is_withheld_or_unknown_to_the_network_teaches_nothing(blended: Trained, withheld: bool) -> None:
     """Cars: a cell with any pixel of one is open, unless an object covers it."""
-    from faultscape.study.tables.stress_sets import drop_holdout
     from faultscape.reading.image_truths import Judge
+    from faultscape.study.tables.stress_sets import drop_holdout
     from faultscape.uncertainty.methods.block_fit import KNOWN, NEGATIVE, OPEN
     from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
     from faultscape.verbs.fit.open_model import open_model
