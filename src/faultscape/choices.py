@@ -76,4 +76,5 @@ FitMethod = Literal[
     "knn-class",
     "flow",
     "residual",
+    "fusion",
 ]

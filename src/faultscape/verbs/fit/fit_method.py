@@ -30,7 +30,7 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -40,6 +40,7 @@ from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
+from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages, outer_layers
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
@@ -76,6 +77,7 @@ class _Work:
     rows: LabelledImages | None
     negatives: Negatives | None
     meaning: Meaning
+    parts: Parts | None
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
 
@@ -114,6 +116,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     rows = _training_images(study, options) if method.learns else None
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
+    parts = parts_asked(study.root, asked)
+    layers = parts.layers if parts else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -122,9 +126,13 @@ def fit_method(options: FitOptions) -> FittedMethods:
             "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, study)
-    candidates = _candidates(method, model, layers, options)
+    if parts is not None:
+        parts = parts.of_network(model)
+        layers = parts.layers
+        _tell_of_parts(parts, options)
+    candidates = list(layers) if parts else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source)
+    provenance = _provenance(study, asked, sets, source, parts)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
@@ -181,8 +189,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
             rows=rows,
             negatives=negatives,
             meaning=meaning,
+            parts=parts,
         )
-        base = {**method.options, **told}
+        base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
         searched = dict[str, list[Tried]]()
         if options.select_layer and candidates:
@@ -192,7 +201,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
 
 
-def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
+def _provenance(
+    study: Study, asked: Request, sets: tuple[str, ...], source: str, parts: Parts | None
+) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
@@ -204,6 +215,7 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
         "truth": truth,
         "validation": options.validation,
         "negatives": options.data.negatives,
+        "parts": list(parts.names) if parts else [],
         "source": source,
     }
     return {
@@ -217,8 +229,9 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
     layers = tuple(options.layer)
-    if method.taps == "none" and (layers or options.select_layer):
-        raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
+    if method.taps in ("none", PARTS) and (layers or options.select_layer):
+        what = "only logits" if method.taps == "none" else "the layers of its parts"
+        raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
             f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
@@ -260,6 +273,16 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
     if note := tested_note(found, "to learn from"):
         print(note)
     return found
+
+
+def _tell_of_parts(parts: Parts, options: FitOptions) -> None:
+    """Say which parts learnt from the same unknown objects."""
+    if taught := parts.taught_by(str(options.data.negatives)):
+        print(
+            f"note: {', '.join(taught)} learnt from {options.data.negatives} too, and may do better there"
+            " than on new images, so that a fusion trusts it too much; blend objects into validation images"
+            " for it"
+        )
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
@@ -329,8 +352,9 @@ def _taught(
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
     if key not in work.blocks:
         with progress(work.called, plan.steps) as tick:
+            joined: Any = {"parts": work.parts.built()} if work.parts else {}
             work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **joined
             )
         for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
             unread.tell()
@@ -426,6 +450,11 @@ def _made(
         flags = (
             *((TAUGHT,) if work.negatives is not None else ()),
             *((TUNED,) if mine or own.get("join") == "logistic" else ()),
+            *(work.parts.flags if work.parts else ()),
+        )
+        families = (
+            *((work.negatives.family,) if work.negatives is not None else ()),
+            *(work.parts.families if work.parts else ()),
         )
         tables = {
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
@@ -446,17 +475,18 @@ def _made(
             options=own,
             layers=tuple(layers),
             network=work.model.digest,
-            flags=flags,
+            flags=tuple(dict.fromkeys(flags)),
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
-            family=work.negatives.family if work.negatives is not None else "",
+            family=", ".join(dict.fromkeys(families)),
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
+            parts=work.parts.said if work.parts else (),
         )
         write(path, about, found.tensors())
-        made.append(FittedMethod(name, tuple(layers), own, flags))
+        made.append(FittedMethod(name, tuple(layers), own, about.flags))
     of_this_name = (  # left by a stopped run whose options then changed
         f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
     )

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from faultscape.errors import counted
+from faultscape.metrics.scorers import plain_name
 from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import words_of
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ class FittedMethods:
             where = f" at {', '.join(method.layers)}" if method.layers else ""
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
             lines.append(f"{self.model}: {method.name}{where}{flags}")
+            if parts := str(method.options.get("parts", "")):
+                lines.append(f"joins    {', '.join(map(plain_name, words_of(parts)))}")
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         if self.negatives:

@@ -112,8 +112,8 @@ def fit(
     study
         The study folder.
     method
-        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow or
-        residual.
+        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
+        residual or fusion.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.

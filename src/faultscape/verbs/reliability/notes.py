@@ -31,10 +31,15 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import ReliabilityOptions
 
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
-    "fitted to": lambda about: about.sets,
-    "searched with": lambda about: (about.validation,) if about.validation else (),
-    "taught with": lambda about: (about.negatives,) if about.negatives else (),
+    "fitted to": lambda about: _of_all(about, lambda one: one.sets),
+    "searched with": lambda about: _of_all(about, lambda one: (one.validation,)),
+    "taught with": lambda about: _of_all(about, lambda one: (one.negatives,)),
 }
+
+
+def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the sets of a method and of those that it joins, each once."""
+    return tuple(dict.fromkeys(name for one in (about, *about.parts) for name in sets(one) if name))
 
 
 def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
