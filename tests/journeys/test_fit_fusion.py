@@ -82,7 +82,8 @@ def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> N
     assert states(parts, "fusion") == [("stale", ("a method that it joins was fitted again or removed",))]
     again = (
         "plain: mahalanobis, a part of its method fusion, was fitted again or removed; fit fusion again:"
-        f" `faultscape fit {parts.study} fusion --model plain --negatives val-fishyscapes-v2 --steps 12"
+        f" `faultscape fit {parts.study} fusion --model plain --batch 2 --negatives val-fishyscapes-v2"
+        " --steps 12 --width 8`"
     )
     with refused(ModelError, again):
         fs.predict(parts.study, {"plain": parts.source}, scorer=["fusion"], engine="local")
@@ -107,6 +108,34 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
     assert (found.flags, found.layers) == (("trained-with-ood",), ())
 
 
+def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(
+    parts: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.methods import block_fit
+
+    def fit() -> bytes:
+        fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+        return file_of(parts, "fusion").read_bytes()
+
+    whole = fit()
+    file_of(parts, "fusion").unlink()
+    step = block_fit._step
+    done = list[int]()
+
+    def killed(*given) -> float:
+        if given[4] == 9 and 9 not in done:
+            done.append(9)
+            raise KeyboardInterrupt
+        done.append(given[4])
+        return step(*given)
+
+    monkeypatch.setattr(block_fit, "_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    assert fit() == whole
+    assert done == [*range(10), 9, 10, 11]
+
+
 def test_what_cannot_be_joined_is_refused_in_one_line(parts: Trained) -> None:
     def refuses(error: type[Exception], says: str, words: str) -> None:
         with refused(error, says):
@@ -115,7 +144,7 @@ def test_what_cannot_be_joined_is_refused_in_one_line(parts: Trained) -> None:
     line = f"`faultscape fit {parts.study} knn --model plain`"
     refuses(OptionError, f"--parts knn: is not fitted to plain; fit it first: {line}", "entropy,knn")
     refuses(OptionError, "--parts entropy,entropy: names entropy twice", "entropy,entropy")
-    odd = "--parts residul: cannot be a part of a fusion; plain has .*Did you mean residual"
+    odd = "--parts residul: cannot be a part of a fusion; plain has .* Did you mean 'residual'"
     refuses(OptionError, odd, "entropy,residul")
     refuses(
         OptionError,

@@ -39,13 +39,13 @@ def examples_of(torch, count: int = 6):
     from faultscape.uncertainty.methods.block_fit import Grids
 
     made = []
-    for _ in range(count):
+    for number in range(count):
         anomaly = np.zeros((6, 8), np.uint8)
         anomaly[2:4, 3:5] = 1
         anomaly[0] = 255
         features = torch.randn(2, 6, 8)
         features[0] += 4 * torch.from_numpy(anomaly == 1)
-        made.append(Grids.of([features], np.random.default_rng(0).normal(size=(3, 6, 8)), anomaly))
+        made.append(Grids.of([features], np.random.default_rng(number).normal(size=(3, 6, 8)), anomaly))
 
     class Examples:
         def __len__(self) -> int:

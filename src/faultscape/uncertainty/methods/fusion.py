@@ -54,6 +54,14 @@ def fusion_loss(fused: Tensor, labels: Tensor, known: int, negative: int) -> Ten
     return on_known + softplus(-fused)[labels == NEGATIVE].sum() / negative
 
 
+def _network(parts: int, width: int) -> nn.Sequential:
+    wide = [parts, *[width] * (len(_DILATIONS) - 1)]
+    convs = [
+        nn.Conv2d(one, width, 3, padding=far, dilation=far) for one, far in zip(wide, _DILATIONS, strict=True)
+    ]
+    return nn.Sequential(*(layer for conv in convs for layer in (conv, nn.ReLU())))
+
+
 class FusionBlock(nn.Module):
     """The join of the scores of some ``parts``: a weight for each, and, where ``width`` is above 0, a network
     of that many channels.
@@ -66,14 +74,7 @@ class FusionBlock(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            wide = [parts, *[width] * len(_DILATIONS)]
-            convs = [
-                nn.Conv2d(given, width, 3, padding=far, dilation=far)
-                for given, far in zip(wide, _DILATIONS, strict=False)
-            ]
-            self.around = (
-                nn.Sequential(*(layer for conv in convs for layer in (conv, nn.ReLU()))) if width else None
-            )
+            self.around = _network(parts, width) if width else None
             self.leave = nn.Conv2d(width, 1, 1) if width else None
         if self.leave is not None:
             nn.init.zeros_(self.leave.weight)
