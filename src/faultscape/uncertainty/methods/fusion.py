@@ -8,8 +8,8 @@ convolutions of 3 x 3, of dilation 1, 2 and 4, and is 0 before training; without
 The score is the log-odds of an unknown object where known and unknown cells are equally frequent.
 Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost): softmax
 entropy, softmax distance and perceptual difference join a dissimilarity network, as inputs and by weights
-found afterwards. They also show photo, resynthesis and labels to the joining network; here only scores are
-joined, so that each part is a method of its own and can be left out. Loss, standardisation and shape are
+found afterwards. They also show the image, resynthesis and labels to the joining network; here only scores
+are joined, so that each part is a method of its own and can be left out. Loss, standardisation and shape are
 ours.
 """
 

@@ -92,7 +92,7 @@ class Parts:
 
 
 def parts_asked(root: Path, asked: Request) -> Parts | None:
-    """Return the parts that a command asks for, None if its method is no fusion. OptionError for a part that
+    """Return the parts that a command asks for, None for other methods. OptionError for a part that
     cannot be one, or is not fitted to the model.
     """
     if asked.method.taps != PARTS:
@@ -140,7 +140,7 @@ def _read(folder: Path, names: list[str], asked: Request, *, named: bool) -> Par
 def _unfit(about: MethodAbout) -> str:
     """Return why a method cannot be a part, '' if it can."""
     if method_named(about.method).taps == PARTS:
-        return "a fusion is no part of another"
+        return "a fusion cannot be a part of another"
     if float(about.options.get("epsilon", 0)) > 0:
         return "it shows the network a moved image (--epsilon), which a fusion does not"
     return ""

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from faultscape.errors import counted
-from faultscape.metrics.scorers import plain_name
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.method_files import words_of
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class FittedMethods:
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
             lines.append(f"{self.model}: {method.name}{where}{flags}")
             if parts := str(method.options.get("parts", "")):
-                lines.append(f"joins    {', '.join(map(plain_name, words_of(parts)))}")
+                lines.append(f"joins    {', '.join(word.partition('@')[0] for word in parts.split(','))}")
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         if self.negatives:
