@@ -7,12 +7,13 @@ searches.
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
 learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
-from it and are trained on for a fifth of its steps: four with pixels of no class (void from the start), one
+from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), one
 with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
 of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
-blended in, of other drawn objects than the test images have, and reported as rows of their own. Every second
-of the 233 test images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3,
-and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
+blended in, of other drawn objects than the test images have, and reported as rows of their own. Methods that
+learn from unknown objects beside the network see training images with three objects each, drawn with another
+seed than those of validation and test. Every second of the 233 test images is judged: with one drawn object
+each by the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
 
@@ -49,6 +50,7 @@ FITTED = {
     "knn-class": {},
     "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
     "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
+    "reconstruction": {},
 }
 SEARCHED = {
     "odin-searched": {},
@@ -61,6 +63,8 @@ SEARCHED = {
     },
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
+# learnt with unknown objects, beside the network
+TAUGHT = {"residual": {}, "reconstruction-taught": {}}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),
@@ -68,10 +72,12 @@ TRAINED = {
     "entropy": ("entropy",),
     "outlier-head": ("outlier",),
     "dirichlet": ("differential-entropy",),
+    "uno": ("uno", "outlier"),
 }
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
+NEGATIVES, A_FRAME = "train-fishyscapes-v2", 3  # objects of a training image that teach
 SHOWN = (1024, 2048)  # height and width of a frame of Cityscapes
 SIGN = 6  # of CamVid's labels
 
@@ -86,14 +92,19 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
         collect(kept, tree, "half", None, "test", kept_classes(folder))
     drawn = drawn_cutouts()
     test, other = ([cutout for cutout in drawn if cutout.split == split] for split in ("test", "validation"))
+    # the same kinds of things as elsewhere, but none of the same drawings
+    third = drawn_cutouts(6, seed=54)
     blends = (
-        (kept, "main", BLENDS[0], test),
-        (kept, "main", BLENDS[1], test + road_signs(tree)),
-        (learn, "val", BLENDS[0], other),
+        (kept, "main", BLENDS[0], test, 1),
+        (kept, "main", BLENDS[1], test + road_signs(tree), 1),
+        (learn, "val", BLENDS[0], other, 1),
+        (learn, "train", BLENDS[0], third, A_FRAME),
     )
-    for study, name, preset, objects in blends:
-        place = write_objects(folder / "objects" / f"{study.name}-{preset}", objects)
-        fs.stress.blend(str(study), set_=name, preset=preset, objects=place)
+    for study, name, preset, objects, a_frame in blends:
+        called = f"{study.name}-negatives" if name == "train" else f"{study.name}-{preset}"
+        place = write_objects(folder / "objects" / called, objects)
+        how = fs.Blending(objects_per_frame=a_frame)
+        fs.stress.blend(str(study), set_=name, preset=preset, objects=place, blending=how)
     return str(learn), str(whole), str(kept)
 
 
@@ -153,7 +164,7 @@ def job(
         learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
     )
     minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
-    methods = {**FITTED, **SEARCHED} if kind == "linear" else {}
+    methods = {**FITTED, **SEARCHED, **TAUGHT} if kind == "linear" else {}
     for called, options in methods.items():
         fit = folder / "fits" / name / f"{called}.json"  # of a job that was killed, what was fitted before
         if not fit.exists():
@@ -199,7 +210,9 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     layers = {"layer": STAGES} if called in ("flow-minimum", "flow-logistic") else {}
     searched = {"validation": VALIDATION} if called in SEARCHED else {}
     named = {} if called == method else {"as_": called}
-    data = {} if method == "odin" else {"data": fs.FitData(keep_embeddings=KEPT)}
+    data = {} if method in ("odin", "reconstruction") else {"data": fs.FitData(keep_embeddings=KEPT)}
+    if called in TAUGHT:
+        data = {"data": fs.FitData(negatives=NEGATIVES)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
     tables = dict(found.searches)
     if called == "flow-searched":
@@ -240,7 +253,7 @@ def table(folder: Path) -> None:
     """Print the rows of what is there, and the searches: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
     cards = {id(cell): card_of(folder, cell) for cell in cells}
-    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED)]
+    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED, *TAUGHT)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
@@ -317,6 +330,9 @@ def cost(backbone: str, device: str, turns: int) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
     from faultscape.uncertainty.methods.flow_density import FlowDensity
     from faultscape.uncertainty.methods.flow_fit import TrainedFlow
+    from faultscape.uncertainty.methods.layers import layers_of_scales
+    from faultscape.uncertainty.methods.reconstruction import ReconstructionBlock
+    from faultscape.uncertainty.methods.residual import ResidualBlock
 
     torch.set_num_threads(1)
     net = (
@@ -330,7 +346,10 @@ def cost(backbone: str, device: str, turns: int) -> None:
         "deeplabv3plus": ("net.pooling.together.0.1", "net.decoder.1.1"),
         "segformer-b0": ("net.segformer.stages.2", "net.decode_head.batch_norm"),
     }[backbone]
-    with torch.inference_mode(), watched(net, backbone, layers) as seen:
+    small = torch.rand(1, 3, 128, 128, device=device)
+    with torch.inference_mode():
+        scales = layers_of_scales(net, lambda: net(small), (128, 128))
+    with torch.inference_mode(), watched(net, backbone, dict.fromkeys([*layers, *scales])) as seen:
         logits = net(image).logits
     rows: dict[str, tuple[object, list]] = {}
     for layer in layers:
@@ -359,6 +378,19 @@ def cost(backbone: str, device: str, turns: int) -> None:
         rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
         space = method_named("neco").build.fit([layer], [keys], {}, np.arange(19))
         rows[f"`neco` at {called}"] = (space, [grid])
+
+    grids = [grid_at(seen[layer], SHOWN) for layer in scales]
+    width = int(method_named("residual").options["width"])
+    named = ", ".join(layer.removeprefix("net.") for layer in scales)
+    block = ResidualBlock([grid.shape[1] for grid in grids], 19, width)
+    rows[f"`residual` at {named}"] = (of_block("residual", scales, block), grids)
+    pair = [scales[-2], scales[0]]
+    ends = [grids[-2], grids[0]]
+    decoder = ReconstructionBlock([grid.shape[1] for grid in ends], 19, width, coupled=True)
+    rows[f"`reconstruction` at {', '.join(layer.removeprefix('net.') for layer in pair)}"] = (
+        of_block("reconstruction", pair, decoder),
+        ends,
+    )
 
     clock = time.process_time if device == "cpu" else time.perf_counter
 
@@ -394,6 +426,12 @@ def cost(backbone: str, device: str, turns: int) -> None:
     print("| beside the forward pass | seconds | of the forward pass |\n|---|---|---|")
     for name, seconds in median.items():
         print(f"| {name} | {seconds:.3f} | {seconds / once:.2f} |", flush=True)
+
+
+def of_block(name: str, layers: Sequence[str], block):
+    """Return the method of a block that was not trained."""
+    kind = method_named(name)
+    return kind.build(layers, dict(kind.options), block.state_dict())
 
 
 def inferred(method, grids, logits) -> None:

@@ -223,7 +223,13 @@ def method_rows() -> Rows:
     rows = [
         ("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")
     ]
-    taps = {"parts": "those of its parts", "none": "logits", "one": "one", "several": "one or several"}
+    taps = {
+        "none": "logits",
+        "one": "one",
+        "several": "one or several",
+        "pair": "a coarse and a fine one",
+        "parts": "those of its parts",
+    }
     for method in METHODS:
         options = ", ".join(f"`{name}` {shown(value)}".strip() for name, value in method.options.items())
         search = "; ".join(

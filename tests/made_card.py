@@ -172,6 +172,36 @@ def card(
         "study": HOSTILE,
         "truth": "labels",
         "reference": names[0],
+        "recommended": [
+            {
+                "model": name,
+                "scorer": "energy" if k < 2 else "",
+                "sets": [HOSTILE] if k < 2 else [],
+                "average_precision": 0.5 if k < 2 else None,
+                "instead_of": "msp" if k < 2 else "",
+                "difference": 0.1 if k < 2 else None,
+                "low": 0.05 if k < 2 else None,
+                "high": 0.15 if k < 2 else None,
+                "why": "" if k < 2 else "it has no average precision on a set for validation",
+            }
+            for k, name in enumerate(names)
+        ],
+        "thresholds": [
+            {
+                "model": name,
+                "scorer": scorer,
+                "rate": rate,
+                "score": -12.5 - rate,
+                "images": 30,
+                "on": [
+                    {"condition": set_, "false_alarms": 1.2 * rate, "pixels": 0.4, "objects": objects_}
+                    for set_, objects_ in (("blended", 0.25), ("things", None))
+                ],
+            }
+            for name in names
+            for scorer in SCORERS
+            for rate in (0.01, 0.05, 0.1)
+        ],
         "models": [
             {"name": name, "kind": "onnx", "members": [], "flags": [], "scorers": list(SCORERS)}
             for name in names
@@ -261,6 +291,19 @@ def card(
         "provenance": {"faultscape": "0", "arguments": {"seed": 1}},
     }
     return made  # type: ignore[return-value]
+
+
+def with_requirements(card: Card) -> Card:
+    """The same card with requirements that are met, missed and not known."""
+    name = card["models"][-1]["name"]
+    row: dict[str, Any] = {"model": name, "scorer": "msp", "condition": "blended", "metric": "fpr95"}
+    row |= {"holdout": "", "above": False, "bound": 0.5, "value": 0.4, "low": 0.37, "high": 0.43}
+    met = row | {"requirement": "fpr95<=.5", "standing": "met", "why": ""}
+    missed = row | {"requirement": f"{HOSTILE}: fpr95<=.3", "standing": "missed", "why": ""}
+    unknown = row | {"requirement": "fpr95<=.4", "standing": "not known"}
+    unknown |= {"why": "the interval includes the bound"}
+    none = unknown | {"value": None, "low": None, "high": None, "why": "it was not measured"}
+    return {**card, "requirements": [met, missed, unknown, none]}  # type: ignore[typeddict-item]
 
 
 def without_sets(card: Card, model: str, *, keep: int) -> Card:

@@ -16,6 +16,7 @@ STATUSES = (
     ("0", "It worked. Also when whoever reads a pipe has seen enough."),
     ("1", "It ran, and the answer is no: ``label check`` found something to mend."),
     ("2", "A mistake that you can mend, in one line on standard error; nothing half done is left behind."),
+    ("3", "It ran, and what you required is missed, or not known: ``reliability --require``."),
     ("130", "Interrupted with Ctrl-C. Run the same line again: finished work is kept."),
 )
 LEAST_WORDS = 4

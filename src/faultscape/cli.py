@@ -2,8 +2,8 @@
 verb's signature and docstring.
 
 Conventions: a result is printed as its repr, or with ``--json`` as one JSON object, and may set the exit
-status (1: it ran, and the answer is no); a mistake is one line on standard error and exit status 2; Ctrl-C
-exits with 130 and loses nothing.
+status (1: it ran, and the answer is no; 3: what was required is missed or not known); a mistake is one line
+on standard error and exit status 2; Ctrl-C exits with 130 and loses nothing.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
@@ -22,7 +23,7 @@ QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
 NEGATIVES = fs.FitData(negatives="train-fishyscapes-v2")
 
 
-@pytest.mark.parametrize("method", ["residual"])
+@pytest.mark.parametrize("method", ["residual", "reconstruction"])
 def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no_label(
     blended: Trained, method: str
 ) -> None:
@@ -32,7 +33,8 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
         *("fit", study, method, "--model", "plain", "--negatives", "train-fishyscapes-v2"),
         *("--steps", 12, "--width", 8, "--batch", 2),
     )
-    assert f"plain: {method} at net.head:in (trained-with-ood)" in out
+    layers = {"residual": "net.body.0, net.head:in", "reconstruction": "net.head:in, net.body.0"}[method]
+    assert f"plain: {method} at {layers} (trained-with-ood)" in out
     assert "taught   by the unknown objects of train-fishyscapes-v2" in out
     fs.predict(study, {"plain": blended.source}, scorer=["msp", method], engine="local")
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
@@ -43,10 +45,23 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
     assert (about["flags"], about["negatives"], about["family"]) == (
         ["trained-with-ood"],
         "train-fishyscapes-v2",
-        "drawn",
+        "drawn objects",
     )
     page = Path(study, "reliability", "report.html").read_text()
-    assert "trained-with-ood (objects drawn)" in page
+    assert "trained-with-ood (by drawn objects)" in page
+
+
+def test_a_reconstruction_without_unknown_objects_learns_from_training_images_and_has_no_flag(
+    blended: Trained,
+) -> None:
+    found = fitted(blended, "reconstruction", method_options=QUICK)
+    assert found.methods[0].flags == ()
+    about = read_about(Path(blended.study, "methods", "plain", "reconstruction.safetensors"))
+    assert (about.negatives, about.family, about.sets) == ("", "", ("train",))
+    fs.predict(blended.study, {"plain": blended.source}, scorer=["reconstruction"], engine="local")
+    score = kept(blended, "reconstruction")
+    assert np.isfinite(score).all()
+    assert score.std() > 0
 
 
 def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale(blended: Trained) -> None:
@@ -161,6 +176,11 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
     name = "train-fishyscapes-v2"
     idle = "--images has no effect on method residual; leave it out"
     refuses(OptionError, idle, negatives=name, images=3)
+    pair = (
+        "method reconstruction uses two layers, and makes the features of the second from those of the first,"
+        " a coarser one: --layer COARSE --layer FINE"
+    )
+    refuses(OptionError, pair, "reconstruction", negatives=name, layer=["mix"])
     refuses(OptionError, "--negatives has no effect on method knn; leave it out", "knn", negatives=name)
     both = (
         f"--negatives and --validation are both {name}; what is learnt from cannot choose options: blend"

@@ -18,7 +18,7 @@ from faultscape.reporting.reliability.document import CORRUPTED, Card, CardTrain
 from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.questions import CardIndex, above_chance, questions, verdict
 from faultscape.reporting.reliability.tables import latex_text, markdown_text, views_of
-from made_card import HOSTILE, card, without_sets
+from made_card import HOSTILE, card, with_requirements, without_sets
 from made_document import Page
 
 FRAME = FrameCard(
@@ -86,6 +86,7 @@ def test_every_section_is_there_and_linked() -> None:
         "card",
         "corruption",
         "anomalies",
+        "using",
         "errors",
         "without-labels",
         "differences",
@@ -145,6 +146,22 @@ def rows_of(what: Card, section: str) -> list[str]:
     return [
         " ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)
     ]
+
+
+def test_requirements_are_the_first_thing_on_the_page() -> None:
+    text = shown(with_requirements(card())).text
+    first = text.index("Requirements: 1 met, 1 missed, 2 not known.")
+    assert first < text.index("unet is ")
+    assert "the interval includes the bound" in text
+    assert "Requirements" not in shown(card()).text
+
+
+def test_the_scorer_to_use_and_its_thresholds_are_said_and_where_none_can_be() -> None:
+    page = shown(card())
+    assert "using" in page.ids()
+    assert f"Energy, AP 0.500 on {HOSTILE}; +0.100 (+0.050 to +0.150) from Max probability" in page.text
+    assert "no scorer is recommended: it has no average precision on a set for validation." in page.text
+    assert "6.0 %25 % of objects" in page.text.replace("\n", "")
 
 
 def test_a_finder_is_sooner_only_where_the_sign_test_says_so() -> None:
@@ -315,6 +332,8 @@ def trained(*withheld: str) -> CardTraining:
         "rate": 0.1,
         "losses": [],
         "watched": [],
+        "negatives": "",
+        "family": "",
     }
 
 

@@ -29,7 +29,7 @@ ADDED = {  # {class: properties to add to its fields}
     "Slots": ("images", "slots", "spares"),
     "Measured": ("models", "notes"),
     "MeasuredShare": ("shard", "jobs", "failures"),
-    "Reliability": ("file",),
+    "Reliability": ("file", "requirements", "exit_status"),
     "Checked": ("exit_status",),
 }
 _KEYS = {"class_": "class"}  # fields renamed because Python reserves the word

@@ -2,8 +2,8 @@
 its blended objects in this format.
 
 Conventions: pixels and alpha are restored exactly, including invisible pixels. The text is JSON under
-``faultscape-cutout``: name, class, split, use, corner, frame, border, and the digest, which must match the
-content.
+``faultscape-cutout``: name, class, split, use, corner, frame, border, family if it is known, and the digest,
+which must match the content.
 
 ``data`` holds the bytes of such a file. ``cutout`` is the object.
 """
@@ -21,7 +21,7 @@ from PIL.PngImagePlugin import PngImageFile, PngInfo
 
 from faultscape.errors import ImageError
 from faultscape.formats.guard import MAX_PIXELS, decoding, open_picture
-from faultscape.stressors.objects.cutout import Cutout, Use
+from faultscape.stressors.objects.cutout import FAMILIES, Cutout, Use
 
 KEY = "faultscape-cutout"
 _LONGEST = 2_000  # characters of a word
@@ -52,6 +52,7 @@ def write_cutout(cutout: Cutout) -> bytes:
         "frame": cutout.frame,
         "border": cutout.border,
         "digest": cutout.digest,
+        **({"family": cutout.family} if cutout.family else {}),
     }
     text = PngInfo()
     text.add_text(KEY, json.dumps(told))
@@ -84,6 +85,7 @@ def read_cutout(data: bytes, path: str | os.PathLike[str] = "a cut-out") -> Cuto
         (told["corner"][0], told["corner"][1]),
         (told["frame"][0], told["frame"][1]),
         told["border"],
+        told.get("family", ""),
     )
     if cutout.digest != told["digest"]:
         raise ImageError(
@@ -103,6 +105,8 @@ def _told(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(told, dict) or not all(
         isinstance(told.get(key), str) and len(told[key]) <= _LONGEST for key in _WORDS
     ):
+        raise wrong
+    if told.get("family", "") not in ("", *FAMILIES):
         raise wrong
     if told["use"] not in ("anomaly", "known") or not all(told[key].isprintable() for key in _WORDS):
         raise wrong

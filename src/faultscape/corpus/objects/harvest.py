@@ -73,6 +73,7 @@ class Harvest:
                 class_=row.class_ or cutout.class_,
                 split=row.split or cutout.split,
                 use=row.use or cutout.use,
+                family=row.family or cutout.family,
             )
         if why := reason_to_drop(cutout, self.smallest).removeprefix(f"{cutout.name}: "):
             self._leave_object(name, which, why)

@@ -1,9 +1,10 @@
 """objects.csv: what each file of a folder of cut-outs is. Only ``file`` is required, and empty cells are
 ignored.
 
-Conventions: columns file, class, split, use, mask, in any order. Names are relative to the folder. ``split``
-is validation or test (empty: either), ``use`` anomaly or known. A mask cuts one object out of its file: what
-is above 0; with ``#7`` after its name what equals 7, with ``#*`` one object per value.
+Conventions: columns file, class, split, use, mask, family, in any order. Names are relative to the folder.
+``split`` is validation or test (empty: either), ``use`` anomaly or known, ``family`` one of FAMILIES. A mask
+cuts one object out of its file: what is above 0; with ``#7`` after its name what equals 7, with ``#*`` one
+object per value.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Literal
 
 from faultscape.corpus.objects.file_tree import FileTree
 from faultscape.errors import CorpusError, closest
+from faultscape.stressors.objects.cutout import FAMILIES
 
 NAME = "objects.csv"
-COLUMNS = ("file", "class", "split", "use", "mask")
+COLUMNS = ("file", "class", "split", "use", "mask", "family")
 SPLITS = ("validation", "test")
 USES = ("anomaly", "known")
 _MOST_BYTES = 256 << 20
@@ -38,6 +40,7 @@ class ObjectRow:
     mask: str = ""
     value: str = ""
     line: int = 0
+    family: str = ""
 
 
 def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
@@ -51,7 +54,7 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
     ...     for name, text in (("a.png", ""), (NAME, "file,class,use\na.png,dog,known\n")):
     ...         _ = Path(folder, name).write_text(text)
     ...     read_rows(file_tree(folder))
-    (ObjectRow(file='a.png', class_='dog', split='', use='known', mask='', value='', line=2),)
+    (ObjectRow(file='a.png', class_='dog', split='', use='known', mask='', value='', line=2, family=''),)
     """
     if NAME not in tree.files:
         return ()
@@ -103,7 +106,8 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
 def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: int) -> ObjectRow:
     split = cells.get("split", "")
     use = cells.get("use", "")
-    for word, known, what in ((split, SPLITS, "split"), (use, USES, "use")):
+    family = cells.get("family", "")
+    for word, known, what in ((split, SPLITS, "split"), (use, USES, "use"), (family, FAMILIES, "family")):
         if word and word not in known:
             raise CorpusError(
                 f"{where}: {what} must be {' or '.join(known)}, or empty; got"
@@ -129,7 +133,7 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
         value = value if value == "*" else str(int(value))
     if mask:
         mask = _file(mask, files, where)
-    return ObjectRow(file, class_, split, use, mask, value, number)  # pyright: ignore[reportArgumentType] - both were looked at
+    return ObjectRow(file, class_, split, use, mask, value, number, family)  # pyright: ignore[reportArgumentType] - both were looked at
 
 
 def _file(name: str, files: frozenset[str], where: str) -> str:

@@ -22,20 +22,10 @@ from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.grouped_counts import FALSE, FOUND, OBJECTS, GroupedCounts, dense_counts
 from faultscape.metrics.scores.histogram import SIZE
 from faultscape.metrics.scores.rank_slopes import counts_by_unit
+from faultscape.metrics.scores.thresholds import threshold_place
 
 RATES = (0.01, FALSE, 0.1)
 _TOGETHER = 64  # draws at once
-
-
-def threshold_place(known: np.ndarray, rate: float) -> int:
-    """Return the lowest place at which at most a share of the known pixels, counts (65536,), is flagged;
-    65536 where no place is.
-
-    >>> threshold_place(np.bincount([1, 1, 1, 5], minlength=SIZE), 0.25)
-    2
-    """
-    allowed = np.flatnonzero(np.cumsum(known[::-1])[::-1] <= rate * known.sum())
-    return int(allowed[0]) if len(allowed) and known.any() else SIZE
 
 
 def object_place(places: np.ndarray, counts: np.ndarray) -> int:

@@ -33,7 +33,7 @@ NO_GROUP = 65535
 # an object is found if at least this share of its pixels is flagged, where this share of the known ones is
 FOUND = 0.5
 FALSE = 0.05
-_COARSE = 16
+COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
 _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
 _MAGIC = b"GC"
@@ -251,9 +251,9 @@ def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.n
     counts[_ZERO] += counts[_ZERO - 1]  # minus zero counts as zero
     counts[_ZERO - 1] = 0
     if coarse:
-        whole = counts.reshape(-1, _COARSE).sum(1, dtype=np.int64)
+        whole = counts.reshape(-1, COARSE).sum(1, dtype=np.int64)
         places = np.flatnonzero(whole)
-        return places * _COARSE + _COARSE // 2, whole[places]
+        return places * COARSE + COARSE // 2, whole[places]
     places = np.flatnonzero(counts)
     return places, counts[places].astype(np.int64)
 

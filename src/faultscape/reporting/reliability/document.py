@@ -219,6 +219,66 @@ class CardObjects(TypedDict, total=False):
     found_10: float | None
 
 
+class CardRequirement(TypedDict):
+    """A requirement of a model's number: ``above`` or below a bound, the number with its interval, whether it
+    is met, missed or not known, and ``why`` it is not known.
+    """
+
+    requirement: str
+    model: str
+    scorer: str
+    condition: str
+    metric: str
+    holdout: str
+    above: bool
+    bound: float
+    value: float | None
+    low: float | None
+    high: float | None
+    standing: Literal["met", "missed", "not known"]
+    why: str
+
+
+class CardRecommended(TypedDict):
+    """The scorer recommended for a model, chosen by its mean AP on ``sets``, which are for validation; '' and
+    ``why`` where none can be. The ``difference`` is that from the scorer of the model's own row.
+    """
+
+    model: str
+    scorer: str
+    sets: list[str]
+    average_precision: float | None
+    instead_of: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+class CardFlagged(TypedDict):
+    """What a threshold flags under a condition: shares of known pixels (false alarms), of anomalous pixels
+    and of objects.
+    """
+
+    condition: str
+    false_alarms: float | None
+    pixels: float | None
+    objects: float | None
+
+
+class CardThreshold(TypedDict):
+    """The lowest ``score`` of a scorer at which no more than a ``rate`` of the known pixels of its validation
+    ``images`` is flagged, and what it flags elsewhere.
+    """
+
+    model: str
+    scorer: str
+    rate: float
+    score: float | None
+    images: int
+    on: list[CardFlagged]
+
+
 class CardGuard(TypedDict, total=False):
     """A guard of a blended set: ``pasted``, how well a scorer separates pasted known objects from all other
     known pixels (AUROC, .5 if it cannot), or ``difference``, what the cheat |image - base| gains in clear or
@@ -257,8 +317,9 @@ class CardFinder(TypedDict, total=False):
 
 
 class CardCondition(TypedDict, total=False):
-    """A condition: its kind, its number of images, how made sets were made, and the classes that a holdout
-    withholds.
+    """A condition: its kind, its number of images, how made sets were made, the classes that a holdout
+    withholds, the family of its unknown objects, if it shows any, and whether it is for ``validation``, on
+    which scorers are chosen.
     """
 
     name: str
@@ -271,6 +332,8 @@ class CardCondition(TypedDict, total=False):
     severity: int
     of: str
     edition: str
+    family: str
+    validation: bool
     anomalous: float | None
 
 
@@ -299,8 +362,8 @@ class CardClaim(TypedDict):
 
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
-    learn, the flags of the network that it started from, [step, loss], and validation results [step, mIoU,
-    NLL].
+    learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
+    started from, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str
@@ -308,6 +371,8 @@ class CardTraining(TypedDict):
     loss: str
     images: int
     withheld: list[str]
+    negatives: str
+    family: str
     inherited: list[str]
     steps: int
     batch: int
@@ -352,9 +417,12 @@ class CardModel(TypedDict, total=False):
 class Card(TypedDict, total=False):
     """The content of reliability.json."""
 
+    requirements: list[CardRequirement]
     study: str
     truth: str
     reference: str
+    recommended: list[CardRecommended]
+    thresholds: list[CardThreshold]
     models: list[CardModel]
     conditions: list[CardCondition]
     cells: list[CardCell]
@@ -369,6 +437,11 @@ class Card(TypedDict, total=False):
     units: JsonObject
     notes: list[str]
     provenance: JsonObject
+
+
+def recommended_scorer(card: Card, model: str) -> str:
+    """Return the scorer that a card recommends for a model; '' for none."""
+    return next((one["scorer"] for one in card.get("recommended", []) if one["model"] == model), "")
 
 
 def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:

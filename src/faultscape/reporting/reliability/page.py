@@ -79,6 +79,8 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "stray": [name for name in frames if name not in named],
         "frames": frames,
         "ramp": anomaly_frames.ramp(),
+        "using": views.using(card, index),
+        "required": views.required(card),
         "errors": views.error_sets(card, index),
         "calibration": views.calibration(card, index),
         "ranking": views.without_labels(card, index),

@@ -28,12 +28,22 @@ from faultscape.reporting.reliability.document import (
     in_distribution_text,
     own_scorer,
     pixels_words,
+    recommended_scorer,
 )
 from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
 from faultscape.reporting.view import Column, Mark, Table, TableRow
 from faultscape.study.folder import put
 
-VIEWS = ("models", "corruptions", "table-s3", "table-s4", "objects", "errors")  # the names of all tables
+VIEWS = (
+    "models",
+    "corruptions",
+    "table-s3",
+    "table-s4",
+    "objects",
+    "thresholds",
+    "errors",
+    "requirements",
+)  # the names of all tables
 _FOUND = "objects@5%"
 _TEX = {
     **{mark: f"\\{mark}" for mark in "&%#_${}"},
@@ -55,7 +65,9 @@ def views_of(card: Card) -> list[Table]:
         _table_of_s3(card),
         _table_of_s4(card),
         _objects(card),
+        _thresholds(card),
         _errors(card),
+        _requirements(card),
     ]
     return [view for view in made if view is not None]
 
@@ -63,6 +75,11 @@ def views_of(card: Card) -> list[Table]:
 def main_scorer(card: Card, model: str) -> str:
     """Return the scorer of a model's own row; '' without one."""
     return own_scorer(next((one.get("scorers", []) for one in card["models"] if one["name"] == model), []))
+
+
+def scorer_to_use(card: Card, model: str) -> str:
+    """Return the recommended scorer of a model, or else that of its own row."""
+    return recommended_scorer(card, model) or main_scorer(card, model)
 
 
 def conditions_of(card: Card, *kinds: str) -> list[str]:
@@ -316,6 +333,43 @@ def _objects(card: Card) -> Table | None:
     )
     heads = ("model", "scorer", "set", "objects", "number")
     return Table(tuple(columns), tuple(rows), heads, "objects", "Objects found", says) if rows else None
+
+
+def _thresholds(card: Card) -> Table | None:
+    """Return the table of thresholds, and of what each flags on the sets that it was not learnt from."""
+    rows = card.get("thresholds", [])
+    sets = list(dict.fromkeys(on["condition"] for row in rows for on in row["on"]))
+    shares = {"false_alarms": "false alarms", "pixels": "pixels found", "objects": "objects found"}
+    columns = [Column("from"), *(Column(f"{name} {said}") for name in sets for said in shares.values())]
+    made = []
+    for row in rows:
+        on: dict[str, Mapping[str, object]] = {one["condition"]: dict(one) for one in row["on"]}
+        marks = [Mark(on.get(name, {}).get(key)) for name in sets for key in shares]  # type: ignore[arg-type]
+        words = (row["scorer"], f"{row['rate']:g}", str(row["images"]))
+        made.append(TableRow(row["model"], (Mark(row["score"]), *marks), words=words))
+    says = (
+        "The lowest score that is flagged, so that no more than that rate of the known pixels of the"
+        " validation images is, and the shares that it flags on sets that it was not learnt from."
+    )
+    heads = ("model", "scorer", "rate", "images")
+    title = "Thresholds for a false-alarm rate"
+    return Table(tuple(columns), tuple(made), heads, "thresholds", title, says) if rows else None
+
+
+def _requirements(card: Card) -> Table | None:
+    """Return what became of each requirement."""
+    rows = [
+        TableRow(
+            row["model"],
+            (Mark(row["value"], row["low"], row["high"]),),
+            words=(row["scorer"], row["condition"], row["requirement"], row["standing"], row["why"]),
+        )
+        for row in card.get("requirements", [])
+    ]
+    says = "A requirement is met or missed by the whole interval of its number, and otherwise not known."
+    heads = ("model", "scorer", "set", "requirement", "standing", "why")
+    table = Table((Column("value"),), tuple(rows), heads, "requirements", "Requirements", says)
+    return table if rows else None
 
 
 def _errors(card: Card) -> Table | None:

@@ -14,13 +14,16 @@ from faultscape.reporting.reliability.document import (
     RANDOM,
     Card,
     CardModel,
+    CardRecommended,
+    CardRequirement,
+    CardThreshold,
     find_cell,
     first_holdout,
     in_distribution_text,
     pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import STAR, shares_text
-from faultscape.reporting.reliability.tables import main_scorer, views_of
+from faultscape.reporting.reliability.tables import main_scorer, scorer_to_use, views_of
 from faultscape.reporting.view import Table
 from faultscape.terminal_lines import WIDTH, wrapped
 
@@ -33,7 +36,7 @@ def card_text(path: str, card: Card) -> str:
     """Return the card's first table, its notes, what is missing with the commands that make it, and what was
     written.
     """
-    lines = []
+    lines = requirement_lines(card)
     for view in views_of(card)[:1]:
         width = max(5, *(len(row.model) for row in view.rows))
         for shown in _blocks([_head(column.title) for column in view.columns], WIDTH - width):
@@ -51,6 +54,7 @@ def card_text(path: str, card: Card) -> str:
         said = pixels_words(card, first_holdout(card))
         told = ", ".join(f"{value:.2f} with mIoU {name}{said}" for name, value in agreement.items())
         lines += wrapped(f"without labels, the ranking by consistency has a rank correlation of {told}")
+    lines += recommended_lines(card)
     lines += [
         line
         for model in card["models"]
@@ -74,6 +78,85 @@ def card_text(path: str, card: Card) -> str:
         f" ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
     )
     return "\n".join(lines)
+
+
+def requirement_lines(card: Card) -> list[str]:
+    """Return how many requirements are met, and a line on each; none without requirements."""
+    rows = card.get("requirements", [])
+    lines = wrapped(f"requirements: {requirements_counted(rows)}") if rows else []
+    for row in rows:
+        lines += wrapped(f"{row['standing']}: {row['requirement']}: {requirement_text(row)}")
+    return lines
+
+
+def requirements_counted(rows: Sequence[CardRequirement]) -> str:
+    """Return how many requirements are met, missed and not known.
+
+    >>> requirements_counted([{"standing": "met"}, {"standing": "missed"}, {"standing": "met"}])
+    '2 met, 1 missed'
+    """
+    counts = {word: sum(row["standing"] == word for row in rows) for word in ("met", "missed", "not known")}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def requirement_text(row: CardRequirement) -> str:
+    """Return what a requirement is about, with its number and interval, and why it is not known."""
+    about = ", ".join(word for word in (row["model"], row["scorer"], row["condition"]) if word)
+    value = "" if row["value"] is None else f" {row['value']:.3f}"
+    ends = "" if row["low"] is None or row["high"] is None else f" ({row['low']:.3f} to {row['high']:.3f})"
+    said = f"{about}{value}{ends}"
+    return f"{said}; {row['why']}" if row["why"] else said
+
+
+def recommended_lines(card: Card) -> list[str]:
+    """Return which scorer to use for each model, or why none is recommended, and the thresholds to use; none
+    without sets with anomalies.
+    """
+    if not any(condition["kind"] == "anomaly" for condition in card["conditions"]):
+        return []
+    lines = list[str]()
+    rows = [one for one in card.get("recommended", []) if one["scorer"]]
+    for one in rows:
+        lines += wrapped(f"recommended: {recommended_text(one)}")
+    for why in dict.fromkeys(one["why"] for one in card.get("recommended", []) if not one["scorer"]):
+        names = [one["model"] for one in card["recommended"] if one["why"] == why]
+        lines += wrapped(f"no scorer is recommended for {', '.join(names)}: {why}")
+    for name in [one["name"] for one in card["models"]]:
+        scorer = scorer_to_use(card, name)
+        held = [t for t in card.get("thresholds", []) if (t["model"], t["scorer"]) == (name, scorer)]
+        if held:
+            lines += wrapped(f"thresholds: {name}, {scorer}: {thresholds_text(held)}")
+    return lines
+
+
+def recommended_text(one: CardRecommended) -> str:
+    """Return which scorer is recommended for a model, and by what."""
+    told = f"{one['scorer']} for {one['model']}, by an AP of {one['average_precision']:.3f}"
+    told += f" on {', '.join(one['sets'])}"
+    if one["difference"] is None:
+        return told
+    ends = "" if one["low"] is None else f" ({one['low']:+.3f} to {one['high']:+.3f})"
+    return f"{told}, {one['difference']:+.3f}{ends} from {one['instead_of']}"
+
+
+def thresholds_text(held: Sequence[CardThreshold]) -> str:
+    """Return the thresholds of a scorer, and the rates that they turned out to have."""
+    said = [f"{100 * one['rate']:g} % from {score_text(one['score'])}" for one in held]
+    told = f"false alarms on {counted(held[0]['images'], 'validation image')}: {', '.join(said)}"
+    for k, on in enumerate(held[0]["on"]):
+        rates = [one["on"][k]["false_alarms"] for one in held]
+        shown = ["-" if rate is None else f"{100 * rate:.1f} %" for rate in rates]
+        told += f"; on {on['condition']} {', '.join(shown)}"
+    return told
+
+
+def score_text(score: float | None) -> str:
+    """Return a score in five digits.
+
+    >>> score_text(0.9876543), score_text(-12.5)
+    ('0.98765', '-12.5')
+    """
+    return "-" if score is None else f"{score:.5g}"
 
 
 def _block_lines(view: Table, shown: Sequence[int], width: int) -> list[str]:

@@ -27,6 +27,13 @@ from faultscape.maps import checked_arrays
 from faultscape.maps.regions import bounding_box
 
 Use = Literal["anomaly", "known"]
+# where an object comes from: a score that learnt from one family may not find another
+FAMILIES = {
+    "drawn": "drawn objects",
+    "cut-outs": "cut-outs of images",
+    "noise": "noise shapes",
+    "textures": "textures",
+}
 SMALLEST = 400  # pixels of an object: 20 x 20 pixels are visible
 # an RGBA image may be cropped tightly: its border counts as cutting the object only if the object fills more
 # than this share of a side
@@ -51,6 +58,7 @@ class Cutout:
     corner: tuple[int, int] = (0, 0)  # (x, y) of its upper left pixel in its original image
     frame: tuple[int, int] = (0, 0)  # (height, width) of that image; (0, 0) if unknown
     border: int = 0  # its pixels on the border of that image
+    family: str = ""  # one of FAMILIES; '' if unknown
 
     def __post_init__(self) -> None:
         pixels = np.asarray(self.pixels)
@@ -67,6 +75,8 @@ class Cutout:
             )
         if self.use not in ("anomaly", "known"):
             raise OptionError(f"{self.name}: use must be 'anomaly' or 'known'; got {self.use!r}")
+        if self.family and self.family not in FAMILIES:
+            raise OptionError(f"{self.name}: family must be {', '.join(FAMILIES)} or ''; got {self.family!r}")
 
     def __repr__(self) -> str:
         height, width = self.alpha.shape

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -125,7 +126,7 @@ class Ink:
         """Return what is drawn as a cut-out."""
         pixels = np.rint(np.clip(self._colour, 0.0, 255.0)).astype(np.uint8)
         alpha = np.rint(self._cover * 255.0).astype(np.uint8)
-        return cutout_of_rgba(np.dstack([pixels, alpha]), name, class_)
+        return replace(cutout_of_rgba(np.dstack([pixels, alpha]), name, class_), family="drawn")
 
     def _window(self, centre: Point, reach: float) -> tuple[slice, slice]:
         """Return the rows and columns that a stroke can touch."""

@@ -37,6 +37,7 @@ class StressSet(pydantic.BaseModel):
     line: Held = {}
     parameters: Held = {}
     inputs: dict[str, str] = {}
+    families: tuple[str, ...] = ()  # of the unknown objects of a blended set, by name
 
 
 class DataSource(pydantic.BaseModel):

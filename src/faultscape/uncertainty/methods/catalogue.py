@@ -2,13 +2,13 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one or several; ``parts`` are those of the methods that it joins. ``learns``
-says whether it uses training images, ``of_logits`` whether it needs logits as well as features, ``signed``
-whether its default layer is the last before an activation. ``negatives`` says whether images with unknown
-objects (``--negatives``) teach it: no, may or must; taught by them it has the flag ``trained-with-ood``.
-``options`` are its options with their defaults, ``search`` the values tried with --validation, a set with
-unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted method is a scorer of
-its model under its name.
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, or, of ``parts``, those of the
+methods that it joins; ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits
+as well as features, ``signed`` whether its default layer is the last before an activation. ``negatives`` says
+whether images with unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the
+flag ``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
+--validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
+method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Literal
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 
-Taps = Literal["none", "one", "several", "parts"]
+Taps = Literal["none", "one", "several", "pair", "parts"]
 Negatives = Literal["no", "may", "must"]
 PARTS: Taps = "parts"
 TUNED = "tuned-with-ood"
@@ -183,6 +183,16 @@ METHODS: tuple[Method, ...] = (
         source="Liu et al. 2023 (RPL)",
         learns=False,
         negatives="must",
+    ),
+    Method(
+        "reconstruction",
+        "Reconstruction of features",
+        "(1 - SSIM) / 2 of features reconstructed from a coarse layer, coupled with z",
+        "reconstruction:Reconstruction",
+        "pair",
+        {"steps": 600, "rate": 2e-3, "batch": 4, "width": 32},
+        source="Vojir et al. 2021 (JSRNet)",
+        negatives="may",
     ),
     Method(
         "fusion",

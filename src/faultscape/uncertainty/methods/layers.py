@@ -18,6 +18,7 @@ from faultscape.uncertainty.methods.embeddings import as_grid
 from faultscape.uncertainty.replace import last_layer
 
 INPUT = ":in"
+_OUTERMOST = 16  # layers among which those of several scales are found
 _EITHER = 0.05  # at least this share of a layer's features before an activation has each sign
 
 
@@ -43,6 +44,39 @@ def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int
 
     found = [name for name in grid_layers(net, run, size, look) if name in signed]
     return found[-1] if found else penultimate(net)
+
+
+def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
+    """Return the outermost layer that first gives a grid of each size, the finest grid first, and the input
+    of the last layer, when ``run`` runs the network on an image of ``size``: features of every scale, as near
+    to the image as the network has them.
+    """
+    sides: dict[str, tuple[int, ...]] = {}
+
+    def look(name: str, value: torch.Tensor) -> None:
+        sides[name] = tuple(as_grid(value, size).shape[2:])
+
+    names = outer_layers(grid_layers(net, run, size, look), _OUTERMOST)
+    first: dict[tuple[int, ...], str] = {}
+    for name in names[:-1]:
+        first.setdefault(sides[name], name)
+    return [*(first[of] for of in sorted(first, reverse=True)), names[-1]]
+
+
+def outer_layers(names: Sequence[str], most: int) -> list[str]:
+    """Return up to ``most`` names of layers, in order: the outermost, spread evenly, including the last.
+
+    >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
+    ['a', 'b', 'c']
+    >>> outer_layers(["a", "b", "c", "d", "e"], 3)
+    ['a', 'c', 'e']
+    """
+    depths = sorted(name.count(".") for name in names)
+    deepest = depths[min(most, len(names)) - 1]
+    outer = [name for name in names if name.count(".") <= deepest or name == names[-1]]
+    if len(outer) <= most:
+        return outer
+    return [outer[round(k * (len(outer) - 1) / (most - 1))] for k in range(most)]
 
 
 def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:

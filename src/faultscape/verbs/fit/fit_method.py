@@ -34,22 +34,31 @@ from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED, Metho
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
-from faultscape.uncertainty.methods.layers import before_activation, check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.layers import (
+    before_activation,
+    check_layers,
+    grid_layers,
+    layers_of_scales,
+    outer_layers,
+    penultimate,
+)
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
-from faultscape.verbs.fit.layer_search import SearchImages, outer_layers
+from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
+from faultscape.verbs.train.tested_objects import refuse_tested
 
 _CANDIDATES = 8  # most layers to try
 _KEY = 16  # digits of a key in the name of a checkpoint folder
@@ -232,6 +241,11 @@ def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     if method.taps in ("none", PARTS) and (layers or options.select_layer):
         what = "only logits" if method.taps == "none" else "the layers of its parts"
         raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
+    if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
+        raise OptionError(
+            f"method {method.name} uses two layers, and makes the features of the second from those of the"
+            " first, a coarser one: --layer COARSE --layer FINE"
+        )
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
             f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
@@ -270,6 +284,7 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
     if options.data.negatives is None:
         return None
     found = Negatives(study, options.data.negatives, options.truth)
+    refuse_tested(study, found)
     if note := tested_note(found, "to learn from"):
         print(note)
     return found
@@ -309,6 +324,11 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     size = (block.shape[1], block.shape[2])
     if options.select_layer:
         return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
+    if method.negatives != "no":
+        *scales, last = layers_of_scales(listed, shown, size)
+        if method.taps == "pair":  # of one size the last layer knows more of its surroundings
+            return [scales[-1] if len(scales) > 1 else last, scales[0]]
+        return [*scales, last]
     return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
 
 
@@ -347,14 +367,16 @@ def _taught(
     statistics of its training.
     """
     grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
+    more: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
+    if work.parts is not None:
+        more = {"parts": work.parts.built()}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
     plan = BlockPlan(**chosen, seed=work.seed)
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
     if key not in work.blocks:
         with progress(work.called, plan.steps) as tick:
-            joined: Any = {"parts": work.parts.built()} if work.parts else {}
             work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **joined
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **more
             )
         for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
             unread.tell()
@@ -453,7 +475,7 @@ def _made(
             *(work.parts.flags if work.parts else ()),
         )
         families = (
-            *((work.negatives.family,) if work.negatives is not None else ()),
+            *((family_of_set(work.study, work.negatives.name),) if work.negatives is not None else ()),
             *(work.parts.families if work.parts else ()),
         )
         tables = {

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PLAIN = [one.name for one in SCORERS if one.needs in ("probabilities", "logits")]
 _ALWAYS = ("entropy", "margin")  # as SynBoost joins them: softmax entropy and softmax distance
-_WHERE_FITTED = ("mahalanobis", "residual")
+_WHERE_FITTED = ("mahalanobis", "residual", "reconstruction")
 
 
 @dataclass(frozen=True, eq=False)

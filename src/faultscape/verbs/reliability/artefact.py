@@ -14,7 +14,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables import label_maps
 from faultscape.verbs import inputs
 
-METHOD_NUMBER = 3  # raised when a number of the card is computed differently
+METHOD_NUMBER = 4  # raised when a number of the card is computed differently
 _FOLDER = "reliability"
 
 

@@ -26,6 +26,8 @@ from faultscape.reading.study import Study
 from faultscape.stressors.catalogue import entry
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import StressSets
+from faultscape.verbs.stress.options import FS_STATIC
 
 Kind = Literal["clean", "corrupted", "foggy", "natural", "anomaly", "misclassified"]
 _MIXTURES = (".toml", ".json")
@@ -68,7 +70,8 @@ def read_labelled_study(study: Study, truth: str) -> LabelledStudy:
 @dataclass(frozen=True)
 class Condition:
     """One condition: its name, its images in corpus order, and how made sets were made; ``holdout`` defines
-    the anomalous pixels if no labels do, or is the one whose withheld classes are left out.
+    the anomalous pixels if no labels do, or is the one whose withheld classes are left out. Scorers are
+    chosen on those for ``validation``.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Condition:
     severity: int = 0
     of: str = ""
     edition: str = ""
+    validation: bool = False
 
     @property
     def with_anomalies(self) -> bool:
@@ -200,7 +204,21 @@ def find_conditions(
             "collected sets, and name holdouts differently from sets (`faultscape stress holdout --as "
             "NAME`)"
         )
-    return out, notes
+    of_validation = {name for name in sets if _for_validation(name, sets, stress)}
+    return [replace(one, validation=of_validation.issuperset(one.sets)) for one in out], notes
+
+
+def _for_validation(name: str, sets: Mapping[str, Sequence[Image]], stress: StressSets) -> bool:
+    """Return whether a set is for validation: its images have that role, or those of the set that it was made
+    of. The splits of fs-static have roles of their own, whatever they were made of.
+    """
+    if name not in sets:
+        return False
+    if all(image.role == "validation" for image in sets[name]):
+        return True
+    about = stress.sets.get(name)
+    split = about is not None and about.parameters.get("preset") == FS_STATIC
+    return about is not None and not split and _for_validation(about.of, sets, stress)
 
 
 def in_distribution(conditions: Sequence[Condition], holdout: str) -> list[Condition]:

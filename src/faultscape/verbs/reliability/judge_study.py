@@ -16,7 +16,7 @@ from faultscape import __version__
 from faultscape import engine as engines
 from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
-from faultscape.metrics.scorers import SUBMITTED, scorer_named
+from faultscape.metrics.scorers import SUBMITTED, plain_name, scorer_named
 from faultscape.prediction import catalogue
 from faultscape.prediction.sources import ensembles
 from faultscape.reading.scorers import methods_of_model
@@ -55,13 +55,25 @@ from faultscape.verbs.reliability.conditions import (
     read_labelled_study,
     units_of_images,
 )
-from faultscape.verbs.reliability.counts import ModelCounts, fill_counts, line_that_counts
+from faultscape.verbs.reliability.counts import (
+    ModelCounts,
+    fill_counts,
+    line_that_counts,
+    scorers_of_model,
+)
 from faultscape.verbs.reliability.finders import finders
 from faultscape.verbs.reliability.guards import fill_cheat, guards
 from faultscape.verbs.reliability.numbers import ModelNumbers
 from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
 from faultscape.verbs.reliability.signature import Reliability
+from faultscape.verbs.reliability.verdicts.alarm_thresholds import thresholds
+from faultscape.verbs.reliability.verdicts.requirements import (
+    judge_requirements,
+    read_requirements,
+    refuse_unknown_places,
+)
+from faultscape.verbs.reliability.verdicts.scorer_choice import recommended
 from faultscape.verbs.train.training_record import flags_of, training_of
 
 if TYPE_CHECKING:
@@ -109,6 +121,7 @@ def judge_study(options: ReliabilityOptions) -> Reliability:
     """Judge the models of a study, and write the card. StudyError, ModelError or OptionError if that is
     impossible; RefusedError if a submission does not meet its claims.
     """
+    required = read_requirements(options.require)
     study = opened(options.study)
     root = study.root
     if options.submission.source:
@@ -121,6 +134,10 @@ def judge_study(options: ReliabilityOptions) -> Reliability:
         names = _models(study.settings, options.models and (*options.models, *coming))
         _refuse_reference(options.reference, names)
         labelled, conditions, notes = _asked(study, options)
+        scorers = {
+            name: [plain_name(word) for word in scorers_of_model(study, name).values()] for name in names
+        }
+        refuse_unknown_places(required, conditions, scorers)
         counts = fill_counts(study, labelled.truth, names, options)
         fill_cheat(labelled, conditions, options)
         units = units_of_images(study.image_rows, conditions)
@@ -190,6 +207,8 @@ def _document(
         "study": study.root.resolve().name,
         "truth": labelled.truth,
         "reference": options.reference or names[0],
+        "recommended": recommended(found, models, conditions, units),
+        "thresholds": thresholds(labelled, models, conditions),
         "models": [
             _model(study, name, list(counts[name].scorers.values()), conditions, found) for name in names
         ],
@@ -246,6 +265,7 @@ def _document(
             *told.constant(found),
             *told.undeclared(settings, names),
             *told.seen_by_methods(study, names, conditions),
+            *told.same_families(study, names, conditions),
             *told.fitted_again(study, names),
         ],
         "provenance": {
@@ -255,7 +275,10 @@ def _document(
             "arguments": options.given(),
         },
     }
-    return document | {"presets": {options.preset: others}} if options.preset else document
+    if options.preset:
+        document["presets"] = {options.preset: others}
+    required = read_requirements(options.require)
+    return {"requirements": judge_requirements(document, required), **document} if required else document
 
 
 def _write(out: Path, document: Card, frames: Facts) -> None:
@@ -373,13 +396,15 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "images": len(condition.images),
         "sets": list(condition.sets),
         "holdout": condition.holdout,
+        **({"family": told.tested_family(labelled.study, condition)} if condition.with_anomalies else {}),
         "corruption": condition.corruption,
         "severity": condition.severity,
         "of": condition.of,
         "edition": condition.edition,
+        "validation": condition.validation,
         "withheld": classes,
     }
-    said = {key: value for key, value in held.items() if value not in ("", 0, []) or key == "images"}
+    said = {key: value for key, value in held.items() if value not in ("", 0, [], False) or key == "images"}
     return cast("CardCondition", said | ({"anomalous": share} if share is not None else {}))
 
 

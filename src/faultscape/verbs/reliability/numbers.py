@@ -27,7 +27,6 @@ from faultscape.metrics.scores.found_objects import (
     found_shares,
     object_place,
     of_objects,
-    threshold_place,
 )
 from faultscape.metrics.scores.grouped_counts import (
     FALSE,
@@ -49,6 +48,7 @@ from faultscape.metrics.scores.rank_slopes import (
     recall_above,
     shares_above,
 )
+from faultscape.metrics.scores.thresholds import threshold_place
 from faultscape.reading.study import Study
 from faultscape.reporting.reliability.document import ALL_OBJECTS, own_scorer
 from faultscape.study.tables import pixel_counts
@@ -197,6 +197,13 @@ class ModelNumbers:
     def groups(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[GroupedCounts]:
         """Return the counts of a scorer on some images of a condition."""
         return [self._decoded(scorer, id_, condition.holdout) for id_ in images]
+
+    def known_pixels(self, scorer: str, views: Sequence[tuple[str, str]]) -> tuple[np.ndarray, int]:
+        """Return the counts (65536,) of the known pixels of some views, (image, holdout), and how many views
+        were counted.
+        """
+        held = [self._decoded(scorer, *view) for view in views if view in self._codes(scorer)]
+        return dense_counts(counts.known for counts in held), len(held)
 
     def error_histograms(
         self, scorer: str, images: Sequence[str], holdout: str = ""

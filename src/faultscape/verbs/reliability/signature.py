@@ -11,7 +11,7 @@ from faultscape.errors import OptionError
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
-    from faultscape.reporting.reliability.document import Card
+    from faultscape.reporting.reliability.document import Card, CardRequirement
     from faultscape.verbs.options import ReliabilityOptions
 
 
@@ -88,6 +88,7 @@ def reliability(
     natural: list[str] | None = None,
     misclassified: list[str] | None = None,
     reference: str | None = None,
+    require: list[str] | None = None,
     preset: CardPreset | None = None,
     track: Track | None = None,
     output: Place | None = None,
@@ -119,6 +120,10 @@ def reliability(
         wrong pixels. Repeatable.
     reference
         The model whose errors under corruption the others' are divided by; default: the first.
+    require
+        What a number of the card must be, for example "ap>=.5" or "blend, energy: objects@5%>=.9". Each is
+        met, missed or, where its interval includes the bound, not known; exit status 3 unless all are met.
+        Repeatable.
     preset
         Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
         (void counts as known, 200 thresholds).
@@ -150,6 +155,16 @@ class Reliability:
 
     path: str  # the folder with reliability.json, report.html and the tables
     document: Card  # the content of reliability.json
+
+    @property
+    def requirements(self) -> list[CardRequirement]:
+        """What became of each requirement."""
+        return self.document.get("requirements", [])
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the command: 3 if a requirement is missed or not known."""
+        return 0 if all(one["standing"] == "met" for one in self.requirements) else 3
 
     @property
     def file(self) -> str:

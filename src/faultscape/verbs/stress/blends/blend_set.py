@@ -50,6 +50,7 @@ from faultscape.verbs.stress.blends.redrawn import redraw, redrawn_of
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
 from faultscape.verbs.stress.make_sets import Ground, Rows, SetRecipe, ground_of, make_sets
+from faultscape.verbs.stress.object_families import family_of_line
 from faultscape.verbs.stress.options import FS_STATIC, blending_version
 from faultscape.verbs.stress.parents import Base, frames_of_set, line_of, made_image, set_inputs
 from faultscape.verbs.stress.result import Blends, Reviewed
@@ -112,7 +113,8 @@ def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Obje
     labels = BaseLabels(study, ground.base, truth, options.blending.ego)
     known = study.stress.sets
     held = {name: known[name] for name in _set_names(options, ground.base).values() if name in known}
-    return labels, find_objects(study, options, truth, held)
+    teach = all(image.role == "train" for image in ground.base.images)
+    return labels, find_objects(study, options, truth, held, teach=teach)
 
 
 def _recipe(
@@ -331,6 +333,7 @@ def _about(
         **({KEEP_FLAGGED: keeps} if keeps is not None else {}),
     }
     line = line_of(options, base)
+    of_objects = {cutout.family for cutout in objects.cutouts if cutout.use == "anomaly"}
     of_depth: Held = {"depth": line["depth"]} if options.blending.depth else {}
     return StressSet(
         kind="blend",
@@ -340,6 +343,7 @@ def _about(
         line=line,
         parameters={**parameters, **of_depth},
         inputs=set_inputs(base, study.truth_key(truth), {**parameters, **of_depth}),
+        families=tuple(sorted({one or family_of_line(line) for one in of_objects})),
     )
 
 

@@ -6,7 +6,8 @@ the study knows is not an anomaly (Blum et al. 2021 use only objects of classes 
 have). Known objects (fishyscapes-v3) are cut out of labelled training images, each at its original position:
 instances if the study has them (`truth/instances`), else connected regions of a class. The choice of images
 and objects depends on bytes, never on names. An instance in several pieces is occluded and left out; people
-judge the others (`--review`).
+judge the others (`--review`). Objects that are drawn for training images are others than those for test
+images, and none of them looks like one of those.
 Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
 instances"; how many is ours.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from faultscape.classes.class_lists import table
 from faultscape.corpus.objects.cutout_files import write_cutout
 from faultscape.corpus.objects.folder import read_cutouts
+from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.files import read_object
 from faultscape.errors import CorpusError, ImageError, OptionError, closest, counted
@@ -49,6 +51,7 @@ FOLDER = "objects"  # folder in the study
 MOST = 500  # most known objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
+_TEACHING = 1  # seed of the drawn objects for training images
 _WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
 _SAME = (  # names of the same class in different data sets
     ("person", "pedestrian", "people"),
@@ -77,10 +80,10 @@ class Objects:
 
 
 def find_objects(
-    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet]
+    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet], *, teach: bool
 ) -> Objects:
-    """Return the objects to blend; for existing sets (``made``), the objects that they have. Errors:
-    CorpusError if there are no usable ones.
+    """Return the objects to blend; for existing sets (``made``), the objects that they have; ``teach`` says
+    whether they are blended into training images. Errors: CorpusError if there are no usable ones.
     """
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
@@ -100,15 +103,15 @@ def find_objects(
                 f"--{differ[0]} chooses objects, but the set exists and keeps its own; give --edition "
                 "NAME to make a new set"
             )
-        if options.objects and {one.digest for one in _offered(options, study.classes, lambda _: None)} - set(
-            found.digests
-        ):
+        if options.objects and {
+            one.digest for one in _offered(options, study.classes, lambda _: None, teach=teach)
+        } - set(found.digests):
             print(
                 f"{options.objects} has objects that are not in the set, which keeps its own; give "
                 "--edition NAME to make a new set"
             )
         return found
-    cutouts = _offered(options, study.classes, print)
+    cutouts = _offered(options, study.classes, print, teach=teach)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -190,14 +193,16 @@ def known_words(classes: Classes) -> frozenset[str]:
     return frozenset(own.union(*(same for same in _SAME if own & set(same))))
 
 
-def _offered(options: StressBlendOptions, classes: Classes, say: Callable[[str], object]) -> list[Cutout]:
+def _offered(
+    options: StressBlendOptions, classes: Classes, say: Callable[[str], object], *, teach: bool
+) -> list[Cutout]:
     """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
     does not know.
     """
     found = (
         list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
         if options.objects
-        else drawn_cutouts()
+        else _drawn(teach=teach)
     )
     words = known_words(classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
@@ -226,6 +231,16 @@ def _offered(options: StressBlendOptions, classes: Classes, say: Callable[[str],
     if len(mine) < len(cutouts):
         say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")
     return mine
+
+
+def _drawn(*, teach: bool) -> list[Cutout]:
+    """Return drawn objects; to teach, others than those of test sets, and none that looks like those."""
+    if not teach:
+        return drawn_cutouts()
+    tested = [(cutout.digest, look_of(cutout)) for cutout in drawn_cutouts()]
+    others = {cutout.digest: cutout for cutout in drawn_cutouts(seed=_TEACHING)}
+    alike = lookalikes({digest: look_of(cutout) for digest, cutout in others.items()}, tested)
+    return [cutout for digest, cutout in others.items() if digest not in alike]
 
 
 def _known_objects(study: Study, options: StressBlendOptions, truth: str) -> list[Cutout]:

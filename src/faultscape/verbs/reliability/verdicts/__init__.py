@@ -1,0 +1,1 @@
+"""What a card concludes: which requirements are met, which scorer to use, and from which score on."""

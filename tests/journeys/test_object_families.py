@@ -1,0 +1,89 @@
+"""Where the unknown objects of a set come from, and that those that teach are others than those that test."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.corpus.objects.lookalikes import look_of, lookalikes
+from faultscape.corpus.stress.files import read_object
+from faultscape.reading.study import Study
+from faultscape.verbs.stress.object_families import family_of_set
+from made_blends import blended, corpus_with_void, few_objects, squares
+from refusals import refused
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return corpus_with_void(tmp_path_factory.mktemp("families"))
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    """A study with a set of training images and one of test images."""
+    place = str(tmp_path / "study")
+    for name, role in (("main", "test"), ("train", "train")):
+        fs.collect(place, str(corpus.photos), classes=str(corpus.classes), set_=name, role=role)
+        shutil.copytree(
+            corpus.truth, tmp_path / "masks" / ("" if name == "main" else name), dirs_exist_ok=True
+        )
+    fs.label.import_(place, str(tmp_path / "masks"), pattern="{id}.png")
+    return place
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_objects() -> Iterator[None]:
+    yield from few_objects()
+
+
+def objects_of(study: str, name: str) -> dict[str, fs.stressors.Cutout]:
+    about = Study(Path(study)).stress.sets[name]
+    return {
+        digest: read_object(str(Path(study, "objects").absolute()), digest)
+        for digest in about.parameters["objects"]
+    }
+
+
+def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(study: str) -> None:
+    blended(study, set_="main")
+    blended(study, set_="train")
+    test, train = (objects_of(study, name) for name in ("fishyscapes-v2", "train-fishyscapes-v2"))
+    assert len(train) > 5
+    assert not test.keys() & train.keys()
+    tested = [(digest, look_of(cutout)) for digest, cutout in test.items()]
+    assert not lookalikes({digest: look_of(cutout) for digest, cutout in train.items()}, tested)
+    assert {cutout.family for cutout in (test | train).values()} == {"drawn"}
+    assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "drawn objects"
+
+
+def test_objects_csv_names_the_family_and_without_it_a_folder_holds_cut_outs_of_photos(
+    study: str, tmp_path: Path
+) -> None:
+    folder = squares(tmp_path / "cutouts", "bird", "horse")
+    blended(study, set_="main", objects=str(folder))
+    (folder / "objects.csv").write_text("file,family\nbird/0.png,noise\nbird/2.png,textures\n")
+    blended(study, set_="main", objects=str(folder), edition="new")
+    fs.stress.corrupt(
+        study, set_="fishyscapes-v2-new", corruption=["contrast"], severities="2", engine="local"
+    )
+    seen = Study(Path(study))
+    assert family_of_set(seen, "fishyscapes-v2") == "cut-outs of images"
+    assert family_of_set(seen, "fishyscapes-v2-new") == "cut-outs of images and noise shapes and textures"
+    assert family_of_set(seen, "fishyscapes-v2-new-contrast-2") == family_of_set(seen, "fishyscapes-v2-new")
+    assert family_of_set(seen, "main") == "objects labelled in main"
+    (folder / "objects.csv").write_text("file,family\nbird/0.png,clay\n")
+    with refused(says="family must be drawn or cut-outs or noise or textures, or empty; got 'clay'"):
+        blended(study, set_="main", objects=str(folder), edition="third")
+
+
+def test_a_set_from_before_families_were_recorded_follows_its_options(study: str) -> None:
+    blended(study, set_="main")
+    path = Path(study, "sets.json")
+    held = json.loads(path.read_text())
+    held["sets"]["fishyscapes-v2"]["families"] = []
+    path.write_text(json.dumps(held))
+    assert family_of_set(Study(Path(study)), "fishyscapes-v2") == "drawn objects"
