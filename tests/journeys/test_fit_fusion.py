@@ -57,7 +57,10 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
     line = ["fit", study, "fusion", "--model", "plain", "--negatives", "val-fishyscapes-v2"]
     out = told(*line, "--steps", 12, "--width", 8, "--batch", 2)
-    assert "plain: fusion at net.head:in (trained-with-ood)" in out
+    layers = dict.fromkeys(
+        layer for name in ("mahalanobis", "residual") for layer in read_about(file_of(parts, name)).layers
+    )
+    assert f"plain: fusion at {', '.join(layers)} (trained-with-ood)" in out
     assert "joins    entropy, margin, mahalanobis, residual" in out
     words = [f"{name}@{digest(file_of(parts, name))}" for name in ("mahalanobis", "residual")]
     about = read_about(file_of(parts, "fusion"))
@@ -102,7 +105,7 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
     assert found.flags == ("trained-with-ood", "tuned-with-ood")
     about = read_about(file_of(parts, "fusion"))
     assert list(about.more["fit"]["weights"]) == ["entropy", f"mahalanobis@{digest(path)}"]
-    assert about.family == "drawn, made up"
+    assert about.families == ("drawn objects", "made up")
     less = replace(some, parts="entropy,margin")
     (found,) = fitted(parts, "fusion", data=JOINED, method_options=less).methods
     assert (found.flags, found.layers) == (("trained-with-ood",), ())

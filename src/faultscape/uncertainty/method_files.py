@@ -47,6 +47,11 @@ class MethodAbout:
     more: Mapping[str, object] = field(default_factory=dict)
     parts: tuple[MethodAbout, ...] = ()
 
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the objects that taught it or its parts, each once."""
+        return tuple(dict.fromkeys(one.family for one in (self, *self.parts) if one.family))
+
 
 _READ = pydantic.TypeAdapter(MethodAbout)
 

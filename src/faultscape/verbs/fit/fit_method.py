@@ -474,10 +474,6 @@ def _made(
             *((TUNED,) if mine or own.get("join") == "logistic" else ()),
             *(work.parts.flags if work.parts else ()),
         )
-        families = (
-            *((family_of_set(work.study, work.negatives.name),) if work.negatives is not None else ()),
-            *(work.parts.families if work.parts else ()),
-        )
         tables = {
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
             for what, rows in mine.items()
@@ -501,7 +497,7 @@ def _made(
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
-            family=", ".join(dict.fromkeys(families)),
+            family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,

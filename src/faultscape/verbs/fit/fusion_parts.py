@@ -54,11 +54,6 @@ class Parts:
         return tuple(dict.fromkeys(flag for about in self.abouts.values() for flag in about.flags))
 
     @property
-    def families(self) -> tuple[str, ...]:
-        """Where the unknown objects that taught the parts come from."""
-        return tuple(dict.fromkeys(about.family for about in self.abouts.values() if about.family))
-
-    @property
     def said(self) -> tuple[MethodAbout, ...]:
         """The metadata of the fitted parts, without how they were made."""
         return tuple(replace(about, provenance={}, more={}) for about in self.abouts.values())

@@ -108,13 +108,13 @@ def same_families(study: Study, names: Sequence[str], conditions: Sequence[Condi
     notes = []
     for name in names:
         training = training_of(study.settings.models[name])
-        taught = {name: training["family"]} if training is not None else {}
+        taught = [(name, training["family"])] if training is not None else []
         for scorer, about in methods_of_model(study, name).items():
-            taught[f"{name} {scorer}"] = about.family
+            taught += [(f"{name} {scorer}", family) for family in about.families]
         notes += [
             f"{who}: learnt from {family}, which {', '.join(tested[family])} also"
             f" {'shows' if len(tested[family]) == 1 else 'show'}; evaluate it on another family too"
-            for who, family in taught.items()
+            for who, family in taught
             if family and family in tested
         ]
     return notes
