@@ -99,7 +99,7 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
     drawn = drawn_cutouts()
     test, other = ([cutout for cutout in drawn if cutout.split == split] for split in ("test", "validation"))
     # the same kinds of things as elsewhere, but none of the same drawings
-    third = drawn_cutouts(6, seed=54)
+    third = drawn_cutouts(12, seed=54)
     blends = (
         (kept, "main", BLENDS[0], test, 1),
         (kept, "main", BLENDS[1], test + road_signs(tree), 1),
