@@ -43,9 +43,9 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow, residual, reconstruction, fusion: training steps (default 3000, and 600 for the others).
+        flow, residual, reconstruction, fusion: training steps (default 3000, and 2000 for the others).
     rate
-        flow, residual, reconstruction, fusion: learning rate (default 0.001, 0.002, 0.002 and 0.005).
+        flow, residual, reconstruction, fusion: learning rate (default 0.001, and 0.005 for the others).
     batch
         flow: embeddings per step (default 512); residual, reconstruction, fusion: images per step (default
         4).
