@@ -58,7 +58,7 @@ def examples_of(torch, count: int = 6):
 
 
 def test_the_loss_is_that_of_its_definition(torch) -> None:
-    from faultscape.uncertainty.methods.fusion import fusion_loss
+    from faultscape.uncertainty.methods.evidence.fusion import fusion_loss
 
     rng = np.random.default_rng(0)
     fused = rng.normal(0, 3, (2, 3, 5))
@@ -72,7 +72,7 @@ def test_the_loss_is_that_of_its_definition(torch) -> None:
 
 def test_a_join_in_numpy_says_the_same(torch) -> None:
     """One cell, so that a convolution of 3 x 3 is its middle; before training the mean of the parts."""
-    from faultscape.uncertainty.methods.fusion import FusionBlock
+    from faultscape.uncertainty.methods.evidence.fusion import FusionBlock
 
     block = FusionBlock(3, 4, seed=1)
     scores = torch.randn(1, 3, 1, 1)
@@ -98,7 +98,7 @@ def test_a_join_in_numpy_says_the_same(torch) -> None:
 def test_a_fusion_weighs_the_part_that_sees_objects_and_finds_them(torch, spatial: bool) -> None:
     from faultscape.metrics.pixel_facts import facts_of
     from faultscape.uncertainty.methods.block_fit import BlockPlan
-    from faultscape.uncertainty.methods.fusion import Fusion
+    from faultscape.uncertainty.methods.evidence.fusion import Fusion
 
     options = {**OPTIONS, "spatial": spatial}
     parts = {WORD: Shifted()}
@@ -122,7 +122,7 @@ def test_a_fusion_weighs_the_part_that_sees_objects_and_finds_them(torch, spatia
 def test_prediction_computes_each_part_once() -> None:
     from faultscape.prediction.doubt_methods import with_values
     from faultscape.prediction.sources.network import Answer, Network
-    from faultscape.uncertainty.methods.fusion import Fusion, FusionBlock
+    from faultscape.uncertainty.methods.evidence.fusion import Fusion, FusionBlock
 
     part = Shifted()
     tensors = FusionBlock(2, 4).state_dict()

@@ -198,7 +198,7 @@ METHODS: tuple[Method, ...] = (
         "fusion",
         "Fusion",
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
-        "fusion:Fusion",
+        "evidence.fusion:Fusion",
         PARTS,
         {"parts": "", "spatial": True, "steps": 2000, "rate": 5e-3, "batch": 4, "width": 16},
         source="Di Biase et al. 2021 (SynBoost)",
