@@ -75,6 +75,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "models": list(enumerate(index.models)),
         "front": views.front(card, index),
         "severities": views.severities(card, index),
+        "classes": views.classes(card),
         "sets": sets,
         "stray": [name for name in frames if name not in named],
         "frames": frames,

@@ -29,6 +29,7 @@ from faultscape.reporting.reliability.document import (
     first_holdout,
     holdouts_of,
     method_flags,
+    of_severities,
     pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import PartialMeans, Share, shares_text
@@ -222,6 +223,31 @@ def _grid(
         "clean": whole,
         "worst": worst,
     }
+
+
+def classes(card: Card) -> list[dict[str, Any]]:
+    """Return for each model the IoU of its classes, clean and under corruption, each with the share of the
+    clean IoU that is lost, those that lose most first; [] without corruption.
+    """
+    clean = next(iter(conditions_of(card, "clean")), "")
+    columns = [clean, *(of_severities(name) for name in _by_corruption(card)), CORRUPTED]
+    titles = ["clean", *map(corruption_title, _by_corruption(card)), "mean"]
+    held: dict[str, dict[str, dict[str, float]]] = {}
+    for one in card.get("classes", []):
+        if (value := one["value"]) is not None:
+            held.setdefault(one["model"], {}).setdefault(one["class_"], {})[one["condition"]] = value
+    out = []
+    for model, of_classes in held.items():
+        rows = []
+        for name, of in of_classes.items():
+            whole = of.get(clean)
+            values = [of.get(condition) for condition in columns]
+            lost = [min(max(1 - v / whole, 0.0), 1.0) if v is not None and whole else None for v in values]
+            rows.append({"title": name, "cells": list(zip(values, lost, strict=True)), "lost": lost[-1]})
+        rows.sort(key=lambda row: -(row["lost"] or 0.0))
+        if any(row["lost"] is not None for row in rows):
+            out.append({"model": model, "columns": titles, "rows": rows, "worst": rows[0]})
+    return out
 
 
 def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
