@@ -61,7 +61,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
-    frames = anomaly_frames.by_set(facts.frames)
+    frames = anomaly_frames.by_set(frame for frame in facts.frames if not frame.of_errors)
     return {
         "card": card,
         "f": facts,
@@ -79,6 +79,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "sets": sets,
         "stray": [name for name in frames if name not in named],
         "frames": frames,
+        "wrong_frames": anomaly_frames.by_set(frame for frame in facts.frames if frame.of_errors),
         "ramp": anomaly_frames.ramp(),
         "using": views.using(card, index),
         "required": views.required(card),
