@@ -106,6 +106,8 @@ def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale
     image = next(one for one in Study(Path(study)).image_rows.values() if one.set == "train-fishyscapes-v2")
     fs.collect(study, remove=[image.id])
     assert states() == [("stale", ("images of the unknown objects that taught it changed",))]
+    (line,) = [one.line for one in graph.nodes(Study(Path(study))) if one.name == "plain/residual"]
+    assert " --negatives train-fishyscapes-v2 " in f"{line} "
 
 
 def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
@@ -149,6 +151,17 @@ def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
     monkeypatch.setattr(negatives, "_MOST_BYTES", 0)
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     assert path.read_bytes() == kept_in_memory
+
+
+def test_a_layer_is_chosen_with_other_objects_than_those_that_teach(blended: Trained) -> None:
+    layers = {"layer": ["mix", "body.0"], "select_layer": True, "validation": "val-fishyscapes-v2"}
+    found = fitted(blended, "residual", data=NEGATIVES, method_options=QUICK, **layers)
+    best = found.searches["layer"]
+    assert [one.average_precision for one in best] == sorted(
+        (one.average_precision for one in best), reverse=True
+    )
+    assert found.methods[0].layers == (best[0].candidate,)
+    assert found.methods[0].flags == ("trained-with-ood", "tuned-with-ood")
 
 
 def test_withheld_classes_teach_nothing(blended: Trained) -> None:

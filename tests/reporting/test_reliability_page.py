@@ -343,6 +343,8 @@ def trained(*withheld: str) -> CardTraining:
         "rate": 0.1,
         "losses": [],
         "watched": [],
+        "negatives": "",
+        "family": "",
     }
 
 

@@ -226,6 +226,15 @@ SCORERS: tuple[Scorer, ...] = (
         source="Blum et al. 2021, section 4.3; Bevandic et al. 2019",
     ),
     Scorer(
+        "outlier-msp",
+        "Outlier head and max probability",
+        "sigmoid of the outlier head times 1 - max p",
+        lambda facts: _needed(facts.outlier) * facts.others,
+        needs="outlier",
+        most=_one,
+        source="Blum et al. 2021, section 4.3, names the combination; the product is ours",
+    ),
+    Scorer(
         "uno",
         "Uncertainty and negative objectness",
         "1 - max p of a class + p of the negative class",

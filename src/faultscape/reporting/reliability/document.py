@@ -332,7 +332,8 @@ class CardFinder(TypedDict, total=False):
 
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, its number of images, how made sets were made, the classes that a holdout
-    withholds, and whether it is for ``validation``, on which scorers are chosen.
+    withholds, the family of its unknown objects, if it shows any, and whether it is for ``validation``, on
+    which scorers are chosen.
     """
 
     name: str
@@ -345,6 +346,7 @@ class CardCondition(TypedDict, total=False):
     severity: int
     of: str
     edition: str
+    family: str
     validation: bool
     anomalous: float | None
 
@@ -374,8 +376,8 @@ class CardClaim(TypedDict):
 
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
-    learn, the flags of the network that it started from, [step, loss], and validation results [step, mIoU,
-    NLL].
+    learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
+    started from, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str
@@ -383,6 +385,8 @@ class CardTraining(TypedDict):
     loss: str
     images: int
     withheld: list[str]
+    negatives: str
+    family: str
     inherited: list[str]
     steps: int
     batch: int

@@ -49,7 +49,8 @@ def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int
 def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
     """Return the outermost layer that first gives a grid of each size, the finest grid first, and the input
     of the last layer, when ``run`` runs the network on an image of ``size``: features of every scale, as near
-    to the image as the network has them.
+    to the image as the network has them. Grids finer than that input are left out: they cost most, and end
+    at its size.
     """
     sides: dict[str, tuple[int, ...]] = {}
 
@@ -57,10 +58,12 @@ def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int,
         sides[name] = tuple(as_grid(value, size).shape[2:])
 
     names = outer_layers(grid_layers(net, run, size, look), _OUTERMOST)
+    last = names[-1]
     first: dict[tuple[int, ...], str] = {}
     for name in names[:-1]:
-        first.setdefault(sides[name], name)
-    return [*(first[of] for of in sorted(first, reverse=True)), names[-1]]
+        if sides[name] <= sides[last]:
+            first.setdefault(sides[name], name)
+    return [*(first[of] for of in sorted(first, reverse=True)), last]
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:

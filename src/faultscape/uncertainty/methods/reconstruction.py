@@ -61,7 +61,9 @@ def error_of(made: Tensor, given: Tensor) -> Tensor:
 
 
 def _local(values: Tensor) -> Tensor:
-    return avg_pool2d(values, WINDOW, 1, WINDOW // 2, count_include_pad=False)
+    """Return the mean over the window of each cell, rows first: two passes of 5 cost less than one of 25."""
+    down = avg_pool2d(values, (WINDOW, 1), 1, (WINDOW // 2, 0), count_include_pad=False)
+    return avg_pool2d(down, (1, WINDOW), 1, (0, WINDOW // 2), count_include_pad=False)
 
 
 def reconstruction_loss(

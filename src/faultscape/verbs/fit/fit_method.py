@@ -57,6 +57,7 @@ from faultscape.verbs.options import FitOptions
 from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
+from faultscape.verbs.train.tested_objects import refuse_tested
 
 _CANDIDATES = 8  # most layers to try
 _KEY = 16  # digits of a key in the name of a checkpoint folder
@@ -270,6 +271,7 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
     if options.data.negatives is None:
         return None
     found = Negatives(study, options.data.negatives, options.truth)
+    refuse_tested(study, found)
     if note := tested_note(found, "to learn from"):
         print(note)
     return found

@@ -43,9 +43,9 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow, residual, reconstruction: training steps (default 3000, 600 and 600).
+        flow, residual, reconstruction: training steps (default 3000, 2000 and 2000).
     rate
-        flow, residual, reconstruction: learning rate (default 0.001, 0.002 and 0.002).
+        flow, residual, reconstruction: learning rate (default 0.001, 0.005 and 0.005).
     batch
         flow: embeddings per step (default 512); residual, reconstruction: images per step (default 4).
     blocks

@@ -273,6 +273,7 @@ def _document(
             *told.constant(found),
             *told.undeclared(settings, names),
             *told.seen_by_methods(study, names, conditions),
+            *told.same_families(study, names, conditions),
             *told.fitted_again(study, names),
         ],
         "provenance": {
@@ -403,6 +404,7 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "images": len(condition.images),
         "sets": list(condition.sets),
         "holdout": condition.holdout,
+        **({"family": told.tested_family(labelled.study, condition)} if condition.with_anomalies else {}),
         "corruption": condition.corruption,
         "severity": condition.severity,
         "of": condition.of,
