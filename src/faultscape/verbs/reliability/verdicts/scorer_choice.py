@@ -3,7 +3,7 @@
 Conventions: chosen by the mean average precision over all sets with anomalies that are for validation
 (`Condition.validation`), among the scorers that were counted on the most of these; of equals the first. What
 is reported on the other sets has no part in it. Nothing is recommended without such a set, or where the best
-is no better than chance, the mean share of anomalous pixels.
+does not beat chance, the mean share of anomalous pixels.
 """
 
 from __future__ import annotations
