@@ -7,13 +7,15 @@ searches.
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
 learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
-from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), one
-with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
-of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
-blended in, of other drawn objects than the test images have, and reported as rows of their own. Methods that
-learn from unknown objects beside the network see training images with three objects each, drawn with another
-seed than those of validation and test, without those that look like one of these. Every second of the 233 test images is judged: with one drawn object
-each by the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
+from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), two
+outlier heads with other unknown pixels (pieces of ImageNet pasted into crops; objects blended into training
+images), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but
+20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images
+with objects blended in, of other drawn objects than the test images have, and reported as rows of their own.
+Methods that learn from unknown objects beside the network see training images with three objects each, drawn
+with another seed than those of validation and test, without those that look like one of these. Every second
+of the 233 test images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3,
+and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
 
@@ -71,10 +73,14 @@ TRAINED = {
     "ce": ("msp", "energy"),
     "void-class": ("void",),
     "entropy": ("entropy",),
-    "outlier-head": ("outlier",),
+    "outlier-head": ("outlier", "outlier-msp"),
+    "outlier-head-pasted": ("outlier", "outlier-msp"),
+    "outlier-head-blended": ("outlier", "outlier-msp"),
     "dirichlet": ("differential-entropy",),
     "uno": ("uno", "outlier"),
 }
+# losses of kinds that are not named after theirs
+LOSSES = {"outlier-head-pasted": "outlier-head", "outlier-head-blended": "outlier-head"}
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
@@ -134,7 +140,7 @@ def road_signs(tree: Path) -> list[Cutout]:
 def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
     """Write cut-outs as images with transparency and objects.csv, and return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = ["file,class,split,use"]
+    rows = ["file,class,split,use,family"]
     for number, cutout in enumerate(cutouts):
         pixels = np.dstack([cutout.pixels, cutout.alpha])
         tall, wide = pixels.shape[:2]
@@ -145,7 +151,7 @@ def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
         whole = np.zeros((height, width, 4), np.uint8)
         whole[top : top + tall, left : left + wide] = pixels
         Image.fromarray(whole).save(folder / f"{number}.png")
-        rows.append(f"{number}.png,{cutout.class_},,{cutout.use}")
+        rows.append(f"{number}.png,{cutout.class_},,{cutout.use},{cutout.family}")
     (folder / "objects.csv").write_text("\n".join(rows) + "\n")
     return str(folder)
 
@@ -161,7 +167,7 @@ def job(
     start, learn = time.perf_counter(), studies[0]
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
     told = (
-        {"loss": kind}
+        {"loss": LOSSES.get(kind, kind), **negatives_of(kind)}
         if kind in TRAINED
         else {"dropout_at": ["decode_head.dropout"]}
         if kind == "mc-dropout"
@@ -210,6 +216,16 @@ def job(
     cell.parent.mkdir(parents=True, exist_ok=True)
     cell.write_text(json.dumps(about, indent=1) + "\n")
     print(f"{name}: {(time.perf_counter() - start) / 60:.0f} minutes", flush=True)
+
+
+def negatives_of(kind: str) -> dict[str, fs.TrainingData]:
+    """Return what teaches a network what is unknown, other than void: pieces of ImageNet, or objects
+    blended into its training images.
+    """
+    if kind == "outlier-head-pasted":
+        other = Path(os.environ["FAULTSCAPE_DATA"], "imagenet-images")
+        return {"data": fs.TrainingData(negatives=str(other))}
+    return {"data": fs.TrainingData(negatives=NEGATIVES)} if kind == "outlier-head-blended" else {}
 
 
 def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[str, list[dict]]:
