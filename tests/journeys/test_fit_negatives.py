@@ -14,35 +14,13 @@ from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import read_about
 from faultscape.verbs import graph
 from made_methods import fitted, kept
-from made_training import Trained, copy_of
+from made_training import Trained
 from refusals import refused, told
 
 QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
 
 
 NEGATIVES = fs.FitData(negatives="train-fishyscapes-v2")
-
-
-@pytest.fixture(scope="session")
-def blended_once(trained_once: Trained, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """The study with unknown objects in its training images, and its network predicted."""
-    made = copy_of(trained_once, tmp_path_factory.mktemp("blended") / "trained")
-    for name in ("train", "val"):
-        fs.stress.blend(  # with this seed, every image has room for its object
-            made.study,
-            preset="fishyscapes-v2",
-            set_=name,
-            seed=2,
-            blending=fs.Blending(smallest=8),
-            engine="local",
-        )
-    fs.predict(made.study, {"plain": made.source}, engine="local")
-    return made
-
-
-@pytest.fixture
-def blended(blended_once: Trained, tmp_path: Path) -> Trained:
-    return copy_of(blended_once, tmp_path / "blended")
 
 
 @pytest.mark.parametrize("method", ["residual", "reconstruction"])

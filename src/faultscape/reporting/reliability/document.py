@@ -202,6 +202,20 @@ class CardGap(TypedDict):
     line: str
 
 
+class CardClass(TypedDict, total=False):
+    """The IoU of one class under a condition, or over the severities of a corruption (`of_severities`) or all
+    corruptions; ``holdout`` is set if it is in distribution.
+    """
+
+    model: str
+    class_: str
+    condition: str
+    holdout: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
 class CardObjects(TypedDict, total=False):
     """Results for some anomalous objects under one condition: the AP of their pixels, the mean share of their
     pixels that is found at 5 % false alarms, and the share of objects found at 1, 5 and 10 %.
@@ -426,6 +440,7 @@ class Card(TypedDict, total=False):
     models: list[CardModel]
     conditions: list[CardCondition]
     cells: list[CardCell]
+    classes: list[CardClass]
     objects: list[CardObjects]
     paired: list[CardDifference]
     gaps: list[CardGap]
@@ -437,6 +452,11 @@ class Card(TypedDict, total=False):
     units: JsonObject
     notes: list[str]
     provenance: JsonObject
+
+
+def of_severities(corruption: str) -> str:
+    """Return the condition of means over the severities of a corruption."""
+    return f"{corruption}, all severities"
 
 
 def recommended_scorer(card: Card, model: str) -> str:
