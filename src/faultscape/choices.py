@@ -77,4 +77,5 @@ FitMethod = Literal[
     "flow",
     "residual",
     "reconstruction",
+    "fusion",
 ]

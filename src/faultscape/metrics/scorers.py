@@ -333,6 +333,14 @@ SCORERS: tuple[Scorer, ...] = (
         source="Vojir et al. 2021 (JSRNet)",
     ),
     Scorer(
+        "fusion",
+        "Fusion",
+        "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
+        _not_computed,
+        needs="fitted",
+        source="Di Biase et al. 2021 (SynBoost)",
+    ),
+    Scorer(
         "variance",
         "Variance of logits",
         "log v",
@@ -411,6 +419,16 @@ def split_fitted(word: str) -> tuple[str, str] | None:
     """
     found = _FITTED.fullmatch(word)
     return (found[1], found[2]) if found else None
+
+
+def fitted_words(words: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return {word: its name and digest} of the scorers that are fitted methods.
+
+    >>> fitted_words(["msp", "knn@3fa2c1b2d4e5"])
+    {'knn@3fa2c1b2d4e5': ('knn', '3fa2c1b2d4e5')}
+    """
+    found = {word: split_fitted(word) for word in words}
+    return {word: parts for word, parts in found.items() if parts is not None}
 
 
 _TRAINED = {

@@ -30,7 +30,7 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -47,6 +47,7 @@ from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
+from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
@@ -85,6 +86,7 @@ class _Work:
     rows: LabelledImages | None
     negatives: Negatives | None
     meaning: Meaning
+    parts: Parts | None
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
 
@@ -123,6 +125,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     rows = _training_images(study, options) if method.learns else None
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
+    parts = parts_asked(study.root, asked)
+    layers = parts.layers if parts else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -131,9 +135,13 @@ def fit_method(options: FitOptions) -> FittedMethods:
             "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, study)
-    candidates = _candidates(method, model, layers, options)
+    if parts is not None:
+        parts = parts.of_network(model)
+        layers = parts.layers
+        _tell_of_parts(parts, options)
+    candidates = list(layers) if parts else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source)
+    provenance = _provenance(study, asked, sets, source, parts)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
@@ -190,8 +198,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
             rows=rows,
             negatives=negatives,
             meaning=meaning,
+            parts=parts,
         )
-        base = {**method.options, **told}
+        base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
         searched = dict[str, list[Tried]]()
         if options.select_layer and candidates:
@@ -201,7 +210,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
         return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
 
 
-def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str) -> JsonObject:
+def _provenance(
+    study: Study, asked: Request, sets: tuple[str, ...], source: str, parts: Parts | None
+) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
     """
@@ -213,6 +224,7 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
         "truth": truth,
         "validation": options.validation,
         "negatives": options.data.negatives,
+        "parts": list(parts.names) if parts else [],
         "source": source,
     }
     return {
@@ -226,8 +238,9 @@ def _provenance(study: Study, asked: Request, sets: tuple[str, ...], source: str
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
     layers = tuple(options.layer)
-    if method.taps == "none" and (layers or options.select_layer):
-        raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
+    if method.taps in ("none", PARTS) and (layers or options.select_layer):
+        what = "only logits" if method.taps == "none" else "the layers of its parts"
+        raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
     if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
         raise OptionError(
             f"method {method.name} uses two layers, and makes the features of the second from those of the"
@@ -275,6 +288,16 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
     if note := tested_note(found, "to learn from"):
         print(note)
     return found
+
+
+def _tell_of_parts(parts: Parts, options: FitOptions) -> None:
+    """Say which parts learnt from the same unknown objects."""
+    if taught := parts.taught_by(str(options.data.negatives)):
+        print(
+            f"note: {', '.join(taught)} learnt from {options.data.negatives} too, and may do better there"
+            " than on new images, so that a fusion trusts it too much; blend objects into validation images"
+            " for it"
+        )
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
@@ -344,14 +367,16 @@ def _taught(
     statistics of its training.
     """
     grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
-    taught: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
+    more: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
+    if work.parts is not None:
+        more = {"parts": work.parts.built()}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
     plan = BlockPlan(**chosen, seed=work.seed)
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
     if key not in work.blocks:
         with progress(work.called, plan.steps) as tick:
             work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **taught
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **more
             )
         for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
             unread.tell()
@@ -447,6 +472,7 @@ def _made(
         flags = (
             *((TAUGHT,) if work.negatives is not None else ()),
             *((TUNED,) if mine or own.get("join") == "logistic" else ()),
+            *(work.parts.flags if work.parts else ()),
         )
         tables = {
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
@@ -467,7 +493,7 @@ def _made(
             options=own,
             layers=tuple(layers),
             network=work.model.digest,
-            flags=flags,
+            flags=tuple(dict.fromkeys(flags)),
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
@@ -475,9 +501,10 @@ def _made(
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
+            parts=work.parts.said if work.parts else (),
         )
         write(path, about, found.tensors())
-        made.append(FittedMethod(name, tuple(layers), own, flags))
+        made.append(FittedMethod(name, tuple(layers), own, about.flags))
     of_this_name = (  # left by a stopped run whose options then changed
         f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
     )

@@ -112,7 +112,7 @@ def fit(
         The study folder.
     method
         temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
-        residual or reconstruction.
+        residual, reconstruction or fusion.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.

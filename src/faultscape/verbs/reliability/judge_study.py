@@ -369,7 +369,7 @@ def _model(
                 "flags": list(one.flags),
                 "validation": one.validation,
                 "negatives": one.negatives,
-                "family": one.family,
+                "family": " and ".join(one.families),
             }
             for scorer, one in methods.items()
             if scorer in scorers

@@ -35,10 +35,15 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import ReliabilityOptions
 
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
-    "fitted to": lambda about: about.sets,
-    "searched with": lambda about: (about.validation,) if about.validation else (),
-    "taught with": lambda about: (about.negatives,) if about.negatives else (),
+    "fitted to": lambda about: _of_all(about, lambda one: one.sets),
+    "searched with": lambda about: _of_all(about, lambda one: (one.validation,)),
+    "taught with": lambda about: _of_all(about, lambda one: (one.negatives,)),
 }
+
+
+def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the sets of a method and of those that it joins, each once."""
+    return tuple(dict.fromkeys(name for one in (about, *about.parts) for name in sets(one) if name))
 
 
 def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
@@ -103,13 +108,13 @@ def same_families(study: Study, names: Sequence[str], conditions: Sequence[Condi
     notes = []
     for name in names:
         training = training_of(study.settings.models[name])
-        taught = {name: training["family"]} if training is not None else {}
+        taught = [(name, training["family"])] if training is not None else []
         for scorer, about in methods_of_model(study, name).items():
-            taught[f"{name} {scorer}"] = about.family
+            taught += [(f"{name} {scorer}", family) for family in about.families]
         notes += [
             f"{who}: learnt from {family}, which {', '.join(tested[family])} also"
             f" {'shows' if len(tested[family]) == 1 else 'show'}; evaluate it on another family too"
-            for who, family in taught.items()
+            for who, family in taught
             if family and family in tested
         ]
     return notes
