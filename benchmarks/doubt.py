@@ -7,10 +7,13 @@ searches.
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
 learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
-from it and are trained on for a fifth of its steps: four with pixels of no class (void from the start), one
-with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
-of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
-blended in, of other drawn objects than the test images have, and reported as rows of their own. Every second
+from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), two
+outlier heads with other unknown pixels (pieces of ImageNet pasted into crops; objects blended into training
+images), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but
+20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images
+with objects blended in, of other drawn objects than the test images have, and reported as rows of their own.
+Methods that learn from unknown objects beside the network see training images with three objects each, drawn
+with another seed than those of validation and test, without those that look like one of these. Every second
 of the 233 test images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3,
 and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
@@ -31,6 +34,7 @@ from heads import collect, kept_classes, make_tree, make_withheld, spread
 from PIL import Image
 
 import faultscape as fs
+from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.metrics.scorers import SCORERS
 from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
@@ -49,6 +53,7 @@ FITTED = {
     "knn-class": {},
     "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
     "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
+    "reconstruction": {},
 }
 SEARCHED = {
     "odin-searched": {},
@@ -61,17 +66,25 @@ SEARCHED = {
     },
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
+# learnt with unknown objects, beside the network
+TAUGHT = {"residual": {}, "reconstruction-taught": {}}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),
     "void-class": ("void",),
     "entropy": ("entropy",),
-    "outlier-head": ("outlier",),
+    "outlier-head": ("outlier", "outlier-msp"),
+    "outlier-head-pasted": ("outlier", "outlier-msp"),
+    "outlier-head-blended": ("outlier", "outlier-msp"),
     "dirichlet": ("differential-entropy",),
+    "uno": ("uno", "outlier"),
 }
+# losses of kinds that are not named after theirs
+LOSSES = {"outlier-head-pasted": "outlier-head", "outlier-head-blended": "outlier-head"}
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
+NEGATIVES, A_FRAME = "train-fishyscapes-v2", 3  # objects of a training image that teach
 SHOWN = (1024, 2048)  # height and width of a frame of Cityscapes
 SIGN = 6  # of CamVid's labels
 
@@ -86,15 +99,27 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
         collect(kept, tree, "half", None, "test", kept_classes(folder))
     drawn = drawn_cutouts()
     test, other = ([cutout for cutout in drawn if cutout.split == split] for split in ("test", "validation"))
+    third = teaching_objects(drawn)
     blends = (
-        (kept, "main", BLENDS[0], test),
-        (kept, "main", BLENDS[1], test + road_signs(tree)),
-        (learn, "val", BLENDS[0], other),
+        (kept, "main", BLENDS[0], test, 1),
+        (kept, "main", BLENDS[1], test + road_signs(tree), 1),
+        (learn, "val", BLENDS[0], other, 1),
+        (learn, "train", BLENDS[0], third, A_FRAME),
     )
-    for study, name, preset, objects in blends:
-        place = write_objects(folder / "objects" / f"{study.name}-{preset}", objects)
-        fs.stress.blend(str(study), set_=name, preset=preset, objects=place)
+    for study, name, preset, objects, a_frame in blends:
+        called = f"{study.name}-negatives" if name == "train" else f"{study.name}-{preset}"
+        place = write_objects(folder / "objects" / called, objects)
+        how = fs.Blending(objects_per_frame=a_frame)
+        fs.stress.blend(str(study), set_=name, preset=preset, objects=place, blending=how)
     return str(learn), str(whole), str(kept)
+
+
+def teaching_objects(others: Sequence[Cutout]) -> list[Cutout]:
+    """Return drawings of the same kinds of things as the others, none of which looks like one of them."""
+    mine = drawn_cutouts(12, seed=54)
+    looks = {cutout.digest: look_of(cutout) for cutout in mine}
+    alike = lookalikes(looks, [(cutout.digest, look_of(cutout)) for cutout in others])
+    return [cutout for cutout in mine if cutout.digest not in alike]
 
 
 def road_signs(tree: Path) -> list[Cutout]:
@@ -115,7 +140,7 @@ def road_signs(tree: Path) -> list[Cutout]:
 def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
     """Write cut-outs as images with transparency and objects.csv, and return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = ["file,class,split,use"]
+    rows = ["file,class,split,use,family"]
     for number, cutout in enumerate(cutouts):
         pixels = np.dstack([cutout.pixels, cutout.alpha])
         tall, wide = pixels.shape[:2]
@@ -126,7 +151,7 @@ def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
         whole = np.zeros((height, width, 4), np.uint8)
         whole[top : top + tall, left : left + wide] = pixels
         Image.fromarray(whole).save(folder / f"{number}.png")
-        rows.append(f"{number}.png,{cutout.class_},,{cutout.use}")
+        rows.append(f"{number}.png,{cutout.class_},,{cutout.use},{cutout.family}")
     (folder / "objects.csv").write_text("\n".join(rows) + "\n")
     return str(folder)
 
@@ -142,7 +167,7 @@ def job(
     start, learn = time.perf_counter(), studies[0]
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
     told = (
-        {"loss": kind}
+        {"loss": LOSSES.get(kind, kind), **negatives_of(kind)}
         if kind in TRAINED
         else {"dropout_at": ["decode_head.dropout"]}
         if kind == "mc-dropout"
@@ -153,7 +178,7 @@ def job(
         learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
     )
     minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
-    methods = {**FITTED, **SEARCHED} if kind == "linear" else {}
+    methods = {**FITTED, **SEARCHED, **TAUGHT} if kind == "linear" else {}
     for called, options in methods.items():
         fit = folder / "fits" / name / f"{called}.json"  # of a job that was killed, what was fitted before
         if not fit.exists():
@@ -193,13 +218,25 @@ def job(
     print(f"{name}: {(time.perf_counter() - start) / 60:.0f} minutes", flush=True)
 
 
+def negatives_of(kind: str) -> dict[str, fs.TrainingData]:
+    """Return what teaches a network what is unknown, other than void: pieces of ImageNet, or objects
+    blended into its training images.
+    """
+    if kind == "outlier-head-pasted":
+        other = Path(os.environ["FAULTSCAPE_DATA"], "imagenet-images")
+        return {"data": fs.TrainingData(negatives=str(other))}
+    return {"data": fs.TrainingData(negatives=NEGATIVES)} if kind == "outlier-head-blended" else {}
+
+
 def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[str, list[dict]]:
     """Fit one method under a name, and return the tables of its searches."""
     method = max((m.name for m in METHODS if called == m.name or called.startswith(f"{m.name}-")), key=len)
     layers = {"layer": STAGES} if called in ("flow-minimum", "flow-logistic") else {}
     searched = {"validation": VALIDATION} if called in SEARCHED else {}
     named = {} if called == method else {"as_": called}
-    data = {} if method == "odin" else {"data": fs.FitData(keep_embeddings=KEPT)}
+    data = {} if method in ("odin", "reconstruction") else {"data": fs.FitData(keep_embeddings=KEPT)}
+    if called in TAUGHT:
+        data = {"data": fs.FitData(negatives=NEGATIVES)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
     tables = dict(found.searches)
     if called == "flow-searched":
@@ -240,7 +277,7 @@ def table(folder: Path) -> None:
     """Print the rows of what is there, and the searches: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
     cards = {id(cell): card_of(folder, cell) for cell in cells}
-    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED)]
+    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED, *TAUGHT)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
@@ -317,6 +354,9 @@ def cost(backbone: str, device: str, turns: int) -> None:
     from faultscape.uncertainty.methods.embeddings import Embeddings
     from faultscape.uncertainty.methods.flow_density import FlowDensity
     from faultscape.uncertainty.methods.flow_fit import TrainedFlow
+    from faultscape.uncertainty.methods.layers import layers_of_scales
+    from faultscape.uncertainty.methods.reconstruction import ReconstructionBlock
+    from faultscape.uncertainty.methods.residual import ResidualBlock
 
     torch.set_num_threads(1)
     net = (
@@ -330,7 +370,10 @@ def cost(backbone: str, device: str, turns: int) -> None:
         "deeplabv3plus": ("net.pooling.together.0.1", "net.decoder.1.1"),
         "segformer-b0": ("net.segformer.stages.2", "net.decode_head.batch_norm"),
     }[backbone]
-    with torch.inference_mode(), watched(net, backbone, layers) as seen:
+    small = torch.rand(1, 3, 128, 128, device=device)
+    with torch.inference_mode():
+        scales = layers_of_scales(net, lambda: net(small), (128, 128))
+    with torch.inference_mode(), watched(net, backbone, dict.fromkeys([*layers, *scales])) as seen:
         logits = net(image).logits
     rows: dict[str, tuple[object, list]] = {}
     for layer in layers:
@@ -359,6 +402,19 @@ def cost(backbone: str, device: str, turns: int) -> None:
         rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
         space = method_named("neco").build.fit([layer], [keys], {}, np.arange(19))
         rows[f"`neco` at {called}"] = (space, [grid])
+
+    grids = [grid_at(seen[layer], SHOWN) for layer in scales]
+    width = int(method_named("residual").options["width"])
+    named = ", ".join(layer.removeprefix("net.") for layer in scales)
+    block = ResidualBlock([grid.shape[1] for grid in grids], 19, width)
+    rows[f"`residual` at {named}"] = (of_block("residual", scales, block), grids)
+    pair = [scales[-2], scales[0]]
+    ends = [grids[-2], grids[0]]
+    decoder = ReconstructionBlock([grid.shape[1] for grid in ends], 19, width, coupled=True)
+    rows[f"`reconstruction` at {', '.join(layer.removeprefix('net.') for layer in pair)}"] = (
+        of_block("reconstruction", pair, decoder),
+        ends,
+    )
 
     clock = time.process_time if device == "cpu" else time.perf_counter
 
@@ -396,6 +452,12 @@ def cost(backbone: str, device: str, turns: int) -> None:
         print(f"| {name} | {seconds:.3f} | {seconds / once:.2f} |", flush=True)
 
 
+def of_block(name: str, layers: Sequence[str], block):
+    """Return the method of a block that was not trained."""
+    kind = method_named(name)
+    return kind.build(layers, dict(kind.options), block.state_dict())
+
+
 def inferred(method, grids, logits) -> None:
     """Make what a method makes of features."""
     import torch
@@ -408,7 +470,7 @@ def grid_at(values, size):
     """Return what a layer gave as a grid."""
     from faultscape.uncertainty.methods.embeddings import as_grid
 
-    return as_grid(values, size)
+    return as_grid(values[0] if isinstance(values, tuple | list) else values, size)
 
 
 def main() -> None:

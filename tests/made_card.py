@@ -208,6 +208,23 @@ def card(
         ],
         "conditions": conditions,
         "cells": cells,
+        "classes": [
+            {
+                "model": name,
+                "class_": class_,
+                "condition": condition,
+                "value": value,
+                "low": None,
+                "high": None,
+            }
+            for name in names
+            for class_, kept in (("road", 0.9), (HOSTILE, 0.25), ("gone", 0.0))
+            for condition, value in (
+                ("main", 0.8 if class_ != "gone" else 0.0),
+                *((f"{corruption}, all severities", 0.8 * kept) for corruption in corruptions),
+                *([("all corruptions", 0.8 * kept)] if corruptions else []),
+            )
+        ],
         "objects": objects,
         "paired": paired,
         "gaps": [

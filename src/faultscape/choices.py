@@ -56,7 +56,7 @@ Licence = Literal["open", "commercial", "modification", "public", "any"]
 
 # for networks trained here
 HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]
-LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet"]
+LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet", "uno"]
 Smoothing = Literal["each", "shared"]  # of the labels of a prior network
 Schedule = Literal["polynomial", "cosine", "constant"]
 Optimiser = Literal["adam", "adamw", "sgd"]
@@ -76,4 +76,6 @@ FitMethod = Literal[
     "knn-class",
     "flow",
     "residual",
+    "reconstruction",
+    "fusion",
 ]

@@ -38,3 +38,27 @@ def predicted(trained: made_training.Trained) -> made_training.Trained:
     """The study with the network predicted under its own name."""
     fs.predict(trained.study, {"plain": trained.source}, engine="local")
     return trained
+
+
+@pytest.fixture(scope="session")
+def blended_once(
+    trained_once: made_training.Trained, tmp_path_factory: pytest.TempPathFactory
+) -> made_training.Trained:
+    """The study with unknown objects in its training images, and its network predicted."""
+    made = made_training.copy_of(trained_once, tmp_path_factory.mktemp("blended") / "trained")
+    for name in ("train", "val"):
+        fs.stress.blend(  # with this seed, every image has room for its object
+            made.study,
+            preset="fishyscapes-v2",
+            set_=name,
+            seed=2,
+            blending=fs.Blending(smallest=8),
+            engine="local",
+        )
+    fs.predict(made.study, {"plain": made.source}, engine="local")
+    return made
+
+
+@pytest.fixture
+def blended(blended_once: made_training.Trained, tmp_path: Path) -> made_training.Trained:
+    return made_training.copy_of(blended_once, tmp_path / "blended")

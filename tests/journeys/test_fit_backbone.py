@@ -5,6 +5,7 @@ types it, and as predict then scores them.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,9 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.maps.winners import enlarged
 from faultscape.prediction.sources.backbone import Backbone
 from faultscape.study.tables import label_maps
+from faultscape.verbs.fit.fusion_parts import parts_asked
+from faultscape.verbs.fit.options import Request
+from faultscape.verbs.options import FitOptions
 from made_methods import QUICK, kept
 from made_training import Trained
 from refusals import refused, refused_text, told
@@ -110,6 +114,19 @@ def test_what_a_backbone_cannot_be_given_with_is_refused(predicted: Trained, bac
         ModelError, "--backbone nowhere: there is no such folder; give a folder of the transformers"
     ):
         fit(predicted, "knn", "nowhere")
+
+
+def test_a_fusion_does_not_join_a_method_on_a_backbone(predicted: Trained, backbone: str) -> None:
+    fit(predicted, "mahalanobis", backbone)
+    options = FitOptions(study=predicted.study, method="fusion", model="plain")
+    found = parts_asked(Path(predicted.study), Request.of(options))
+    assert found is not None
+    assert found.words == ("entropy", "margin")
+    named = replace(options, method_options=fs.MethodOptions(parts="mahalanobis,entropy"))
+    with refused(
+        OptionError, "--parts mahalanobis: it scores the patches of a backbone, which a fusion does"
+    ):
+        parts_asked(Path(predicted.study), Request.of(named))
 
 
 @pytest.mark.slow

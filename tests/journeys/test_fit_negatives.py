@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import MetricError, OptionError, StudyError
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
 from faultscape.uncertainty.method_files import read_about
 from faultscape.verbs import graph
 from made_methods import fitted, kept
-from made_training import Trained, copy_of
+from made_training import Trained
 from refusals import refused, told
 
 QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
@@ -22,29 +24,7 @@ QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
 NEGATIVES = fs.FitData(negatives="train-fishyscapes-v2")
 
 
-@pytest.fixture(scope="session")
-def blended_once(trained_once: Trained, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """The study with unknown objects in its training images, and its network predicted."""
-    made = copy_of(trained_once, tmp_path_factory.mktemp("blended") / "trained")
-    for name in ("train", "val"):
-        fs.stress.blend(  # with this seed, every image has room for its object
-            made.study,
-            preset="fishyscapes-v2",
-            set_=name,
-            seed=2,
-            blending=fs.Blending(smallest=8),
-            engine="local",
-        )
-    fs.predict(made.study, {"plain": made.source}, engine="local")
-    return made
-
-
-@pytest.fixture
-def blended(blended_once: Trained, tmp_path: Path) -> Trained:
-    return copy_of(blended_once, tmp_path / "blended")
-
-
-@pytest.mark.parametrize("method", ["residual"])
+@pytest.mark.parametrize("method", ["residual", "reconstruction"])
 def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no_label(
     blended: Trained, method: str
 ) -> None:
@@ -54,7 +34,8 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
         *("fit", study, method, "--model", "plain", "--negatives", "train-fishyscapes-v2"),
         *("--steps", 12, "--width", 8, "--batch", 2),
     )
-    assert f"plain: {method} at net.head:in (trained-with-ood)" in out
+    layers = {"residual": "net.body, net.head:in", "reconstruction": "net.head:in, net.body"}[method]
+    assert f"plain: {method} at {layers} (trained-with-ood)" in out
     assert "taught   by the unknown objects of train-fishyscapes-v2" in out
     fs.predict(study, {"plain": blended.source}, scorer=["msp", method], engine="local")
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
@@ -65,10 +46,23 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
     assert (about["flags"], about["negatives"], about["family"]) == (
         ["trained-with-ood"],
         "train-fishyscapes-v2",
-        "drawn",
+        "drawn objects",
     )
     page = Path(study, "reliability", "report.html").read_text()
-    assert "trained-with-ood (objects drawn)" in page
+    assert "trained-with-ood (by drawn objects)" in page
+
+
+def test_a_reconstruction_without_unknown_objects_learns_from_training_images_and_has_no_flag(
+    blended: Trained,
+) -> None:
+    found = fitted(blended, "reconstruction", method_options=QUICK)
+    assert found.methods[0].flags == ()
+    about = read_about(Path(blended.study, "methods", "plain", "reconstruction.safetensors"))
+    assert (about.negatives, about.family, about.sets) == ("", "", ("train",))
+    fs.predict(blended.study, {"plain": blended.source}, scorer=["reconstruction"], engine="local")
+    score = kept(blended, "reconstruction")
+    assert np.isfinite(score).all()
+    assert score.std() > 0
 
 
 def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale(blended: Trained) -> None:
@@ -91,6 +85,8 @@ def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale
     image = next(one for one in Study(Path(study)).image_rows.values() if one.set == "train-fishyscapes-v2")
     fs.collect(study, remove=[image.id])
     assert states() == [("stale", ("images of the unknown objects that taught it changed",))]
+    (line,) = [one.line for one in graph.nodes(Study(Path(study))) if one.name == "plain/residual"]
+    assert " --negatives train-fishyscapes-v2 " in f"{line} "
 
 
 def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
@@ -136,14 +132,53 @@ def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
     assert path.read_bytes() == kept_in_memory
 
 
-def test_withheld_classes_teach_nothing(blended: Trained) -> None:
-    """Cars are withheld: a cell with any pixel of a car is open, unless an object covers it."""
+def test_images_that_cannot_be_read_are_left_out_and_told(
+    blended: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.errors import ImageError
+    from faultscape.verbs.collect import unread_images
+
+    read, lost = unread_images.read_photo, {"train-fishyscapes-v2/004"}
+
+    def some(image):
+        if image.id in lost or "all" in lost:
+            raise ImageError(f"{image.id} is gone")
+        return read(image)
+
+    monkeypatch.setattr(unread_images, "read_photo", some)
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    left_out = "note: 1 image with unknown objects cannot be read and is left out (failures.csv): "
+    assert left_out in capsys.readouterr().out
+    rows = [row for row in read_failures(Path(blended.study)) if row.stage == "fit"]
+    assert [(row.name, row.image) for row in rows] == [("residual/plain", "train-fishyscapes-v2/004")]
+    lost.add("all")
+    with refused(MetricError, "none of the images to learn from can be read"):
+        fitted(blended, "residual", data=NEGATIVES, method_options=QUICK, seed=1)
+
+
+def test_a_layer_is_chosen_with_other_objects_than_those_that_teach(blended: Trained) -> None:
+    layers = {"layer": ["mix", "body.0"], "select_layer": True, "validation": "val-fishyscapes-v2"}
+    found = fitted(blended, "residual", data=NEGATIVES, method_options=QUICK, **layers)
+    best = found.searches["layer"]
+    assert [one.average_precision for one in best] == sorted(
+        (one.average_precision for one in best), reverse=True
+    )
+    assert found.methods[0].layers == (best[0].candidate,)
+    assert found.methods[0].flags == ("trained-with-ood", "tuned-with-ood")
+
+
+@pytest.mark.parametrize("withheld", [True, False])
+def test_what_is_withheld_or_unknown_to_the_network_teaches_nothing(blended: Trained, withheld: bool) -> None:
+    """Cars: a cell with any pixel of one is open, unless an object covers it."""
     from faultscape.reading.image_truths import Judge
+    from faultscape.study.tables.stress_sets import drop_holdout
     from faultscape.uncertainty.methods.block_fit import KNOWN, NEGATIVE, OPEN
     from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
     from faultscape.verbs.fit.open_model import open_model
     from faultscape.verbs.fit.samples import meaning_of
 
+    if not withheld:  # the network did not learn them all the same
+        drop_holdout(Path(blended.study), "cars")
     study = Study(Path(blended.study))
     taught = Negatives(study, "train-fishyscapes-v2")
     model = open_model(study, "plain", "cpu")
@@ -183,6 +218,11 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
     name = "train-fishyscapes-v2"
     idle = "--images has no effect on method residual; leave it out"
     refuses(OptionError, idle, negatives=name, images=3)
+    pair = (
+        "method reconstruction uses two layers, and makes the features of the second from those of the first,"
+        " a coarser one: --layer COARSE --layer FINE"
+    )
+    refuses(OptionError, pair, "reconstruction", negatives=name, layer=["mix"])
     refuses(OptionError, "--negatives has no effect on method knn; leave it out", "knn", negatives=name)
     both = (
         f"--negatives and --validation are both {name}; what is learnt from cannot choose options: blend"

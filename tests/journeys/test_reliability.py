@@ -339,6 +339,23 @@ def test_the_means_over_corruptions_and_what_follows_from_them(counted: str) -> 
     assert set(card["ranking"]["agreement"]) == {"clean", "corrupted"}
 
 
+def test_the_iou_of_each_class_averages_to_the_miou_of_the_classes_that_models_learn(counted: str) -> None:
+    card = fs.reliability(counted, engine="local").document
+    assert {row.get("holdout") for row in card["classes"]} == {"holdout"}  # in distribution, without cars
+    for condition in ("main", "all corruptions"):
+        for model in ("net", "other", "both"):
+            rows = [r for r in card["classes"] if (r["model"], r["condition"]) == (model, condition)]
+            assert "car" not in {row["class_"] for row in rows}
+            miou = find_cell(card, model, condition, "miou", holdout="holdout")
+            assert np.mean([row["value"] for row in rows]) == pytest.approx(miou["value"], abs=1e-9)
+    assert {row["condition"] for row in card["classes"]} == {
+        "main",
+        "gaussian_noise, all severities",
+        "contrast, all severities",
+        "all corruptions",
+    }
+
+
 def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
     card = fs.reliability(counted, engine="local").document
     for row in card["paired"]:

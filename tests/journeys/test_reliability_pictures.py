@@ -153,6 +153,34 @@ def test_frames_are_those_of_the_least_and_largest_average_precision(
         assert line == expected
 
 
+def test_wrong_pixels_are_black_beside_the_doubt_that_should_find_them(
+    judged: tuple[Path, made.Corpus],
+) -> None:
+    study, corpus = judged
+    html = page_of(study).partition("<h3>Wrong pixels beside doubt, main</h3>")[2].partition("<h3>")[0]
+    held, wrong, hand = doubts(corpus), {}, {}
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        photo = np.asarray(Image.open(corpus.photos / f"{id_}.png"), float) / 255
+        wrong[id_] = np.einsum("ck,hwk->chw", WEIGHTS, photo).argmax(0) != truth
+        labels = np.where(truth == 255, 255, wrong[id_]).astype(np.uint8)
+        hand[id_] = detection(held[id_], labels).average_precision
+    order = sorted(hand, key=hand.__getitem__)
+    found = re.findall(r"<h4>(Worst|Best): ([^<]*)</h4>\n<p>AP ([\d.]+), chance [\d.]+\. (\d+) % of", html)
+    assert [(kind, id_) for kind, id_, _, _ in found] == [
+        *(("Worst", id_) for id_ in order[:2]),
+        *(("Best", id_) for id_ in order[:-3:-1]),
+    ]
+    shots = re.findall(r'<img src="([^"]*)" alt="([^"]*) of', html)
+    assert [caption for _, caption in shots] == ["image", "prediction", "score"] * 4
+    for (_, id_, value, share), (uri, _) in zip(found, shots[1::3], strict=True):
+        truth = corpus.truths[corpus.ids.index(id_)]
+        assert float(value) == pytest.approx(hand[id_], abs=2e-3)
+        assert int(share) == pytest.approx(100 * wrong[id_][truth != 255].mean(), abs=1)
+        black = (pixels(uri) == 0).all(-1)
+        assert (black == wrong[id_])[truth != 255].all()
+        assert (pixels(uri)[truth == 255] == [120, 235, 70]).all()
+
+
 def test_a_model_runs_on_its_frames_once(
     judged: tuple[Path, made.Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +222,7 @@ def test_what_is_stored_is_shown_without_the_model(study: Path, monkeypatch: pyt
     (study.parent / "net.onnx").unlink()
     fs.reliability(str(study), **LINE)
     assert frames(page_of(study)) == frames(before)
-    assert page_of(study).count('class="shot"') == 32
+    assert page_of(study).count('class="shot"') == 8 * 4 + 4 * 3  # of two holdouts, and of wrong pixels
     assert "images of frames are missing" not in page_of(study)
     taken = sum(len(str(attrs["src"])) for tag, attrs in Page(page_of(study)).tags if tag == "img")
     monkeypatch.setattr(pictures, "ROOM", taken // 2)

@@ -23,6 +23,7 @@ SCORERS = {
     "entropy": "entropy",
     "outlier-head": "outlier",
     "dirichlet": "differential-entropy",
+    "uno": "uno",
 }
 VIOLET = np.array([150, 40, 190])
 
@@ -93,11 +94,11 @@ def test_withheld_pixels_are_no_pixels_of_no_class(shown: Trained) -> None:
 
 
 def test_an_outlier_head_is_for_heads_whose_channels_are_logits(trained: Trained) -> None:
-    for head in ("gp", "heteroscedastic"):
+    for loss, head in (("outlier-head", "gp"), ("outlier-head", "heteroscedastic"), ("uno", "gp")):
         with refused(
-            OptionError, f"--loss outlier-head is for the heads linear and batch-ensemble, .*; got {head}"
+            OptionError, f"--loss {loss} is for the heads linear and batch-ensemble, .*; got {head}"
         ):
-            fs.train(trained.study, "net", backbone=trained.own, head=head, loss="outlier-head", plan=ONE)
+            fs.train(trained.study, "net", backbone=trained.own, head=head, loss=loss, plan=ONE)
 
 
 def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: Trained) -> None:

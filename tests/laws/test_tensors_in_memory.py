@@ -34,6 +34,7 @@ NAMES = (
     "loss",
     "loss of members",
     "loss of outliers",
+    "loss of negatives",
     "probabilities",
     "probabilities of members",
     "train_flow",
@@ -122,6 +123,10 @@ def _cases() -> dict[str, Case]:
         "loss of outliers": Case(
             lambda outlier: ROOM.loss(ROOM.Doubt(of.logits, outlier=outlier), of.labels, name="outlier-head"),
             {"outlier": of.logits[:, 0]},
+        ),
+        "loss of negatives": Case(
+            lambda odds: ROOM.loss(ROOM.Doubt(of.logits, outlier=odds), of.labels, name="uno"),
+            {"odds": of.logits[:, 0]},
         ),
         "probabilities": Case(
             lambda logits: ROOM.probabilities(ROOM.Doubt(logits), (16, 12)), {"logits": of.logits}

@@ -164,6 +164,17 @@ def test_the_scorer_to_use_and_its_thresholds_are_said_and_where_none_can_be() -
     assert "6.0 %25 % of objects" in page.text.replace("\n", "")
 
 
+def test_classes_are_shown_by_what_they_lose_under_corruption() -> None:
+    rows = views.classes(card(1))[0]["rows"]
+    assert [row["title"] for row in rows] == [HOSTILE, "road", "gone"]
+    assert [round(lost, 3) for _, lost in rows[0]["cells"]] == [0.0, 0.75, 0.75, 0.75]
+    assert rows[2]["lost"] is None  # of nothing nothing is lost
+    assert f"unet: {HOSTILE} loses most, 0.800 clean, 0.200 corrupted" in shown(card(1)).text
+    assert views.classes(card(1, corruptions=())) == []
+    (table,) = [view for view in views_of(card(1)) if view.name == "classes"]
+    assert [column.title for column in table.columns][-1] == "all corruptions"
+
+
 def test_a_finder_is_sooner_only_where_the_sign_test_says_so() -> None:
     rows = rows_of(card(2), "finders")[1:]
     assert rows[0] == "unet 6 60 2 2 3 5 disagreement"
@@ -332,6 +343,8 @@ def trained(*withheld: str) -> CardTraining:
         "rate": 0.1,
         "losses": [],
         "watched": [],
+        "negatives": "",
+        "family": "",
     }
 
 

@@ -67,7 +67,7 @@ def said_in_folder(folder: Path, image) -> dict[str, np.ndarray]:
         head.draws = DRAWS
     with torch.no_grad():
         said = net(image)
-    held = {"logits": said.own, "members": said.members, "variance": said.variance}
+    held = {"logits": said.own, "members": said.members, "variance": said.variance, "outlier": said.outlier}
     return {name: value.numpy() for name, value in held.items() if value is not None}
 
 
@@ -91,6 +91,8 @@ def said_in_folder(folder: Path, image) -> dict[str, np.ndarray]:
         ({"head": "batch-ensemble+gp", "head_options": {"features": 16}}, "pt2", [(1, 24, 40), (3, 64, 96)]),
         ({"dropout_at": ("1",), "dropout_samples": 3, "size": (40, 24)}, "pt2", [(1, 24, 40), (3, 24, 40)]),
         ({"head": "batch-ensemble", "window": 32, "stride": 16}, "pt2", [(1, 32, 32), (3, 32, 32)]),
+        ({"negative_class": True}, "onnx", [(1, 24, 40), (3, 64, 96)]),
+        ({"negative_class": True, "head": "batch-ensemble"}, "pt2", [(1, 24, 40), (3, 64, 96)]),
     ],
     ids=[
         "gp-onnx",
@@ -99,6 +101,8 @@ def said_in_folder(folder: Path, image) -> dict[str, np.ndarray]:
         "batch-ensemble+gp-pt2",
         "dropout-pt2",
         "window-pt2",
+        "negative-onnx",
+        "negative-pt2",
     ],
 )
 def test_a_file_says_what_the_network_says_at_every_size(

@@ -124,3 +124,25 @@ def test_a_block_needs_objects_and_finite_numbers(torch) -> None:
         ResidualPattern.train(["a"], {"width": 4}, grids(torch, objects=False), BlockPlan(1, 1e-3, 1))
     with refused(ModelError, "the loss is nan at step 2; lower --rate, or choose another layer"):
         ResidualPattern.train(["a"], {"width": 4}, grids(torch), BlockPlan(3, float("inf"), 1))
+
+
+def test_a_block_sees_every_scale_of_a_network_up_to_that_of_its_last_layer(torch) -> None:
+    from faultscape.uncertainty.methods.layers import layers_of_scales
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = torch.nn.Conv2d(3, 4, 1)
+            self.fine = torch.nn.Conv2d(4, 4, 2, 2)
+            self.again = torch.nn.Conv2d(4, 4, 1)
+            self.coarse = torch.nn.Conv2d(4, 4, 2, 2)
+            self.head = torch.nn.Conv2d(4, 2, 1)
+
+        def forward(self, image):
+            fine = self.again(self.fine(self.stem(image)))
+            coarse = torch.nn.functional.interpolate(self.coarse(fine), scale_factor=2)
+            return self.head(fine + coarse)
+
+    net = Net()
+    found = layers_of_scales(net, lambda: net(torch.randn(1, 3, 32, 48)), (32, 48))
+    assert found == ["fine", "coarse", "head:in"]

@@ -76,6 +76,27 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path) 
         assert torch.equal(value, second.state_dict()[name]), name
 
 
+def test_a_killed_run_with_a_negative_class_goes_on_to_the_same_bytes(torch, tmp_path: Path) -> None:
+    def read_odd(number: int) -> tuple[np.ndarray, np.ndarray]:
+        photo, labels = read(number)
+        labels[labels == CLASSES - 1] = -1
+        return photo, labels
+
+    nets = [network(torch) for _ in range(2)]
+    for net in nets:
+        net.negative = True
+    whole = [step.loss for step in steps_of(torch, tmp_path / "a", nets[0], reader=read_odd, loss="uno")]
+    killed = steps_of(torch, tmp_path / "b", nets[1], reader=read_odd, loss="uno")
+    before = [next(killed).loss for _ in range(4)]
+    killed.close()
+    again = network(torch)
+    again.negative = True
+    after = [step.loss for step in steps_of(torch, tmp_path / "b", again, reader=read_odd, loss="uno")]
+    assert before + after == whole
+    for name, value in nets[0].state_dict().items():
+        assert torch.equal(value, again.state_dict()[name]), name
+
+
 def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it_does(
     torch, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Prior networks, outlier heads and their scores, against the distributions of torch."""
+"""Prior networks, outlier heads, negative classes and their scores, against the distributions of torch."""
 
 from __future__ import annotations
 
@@ -90,3 +90,67 @@ def test_the_loss_of_an_outlier_head_weighs_known_and_void_pixels_alike(torch) -
     torch.testing.assert_close(
         loss(Doubt(logits, outlier=outlier), labels, name="outlier-head"), entropy + apart
     )
+
+
+@pytest.mark.parametrize("weights", [None, [1.0, 3.0, 0.5]])
+def test_the_loss_of_uno_is_the_cross_entropy_over_the_classes_and_a_negative_one(torch, weights) -> None:
+    """Delic et al. 2024: a mean over known pixels, and a mean over negative ones."""
+    from faultscape.uncertainty.heads.channels import Doubt, without_negative
+    from faultscape.uncertainty.training.losses import loss
+
+    channels = torch.randn(2, 4, 2, 3)
+    labels = torch.tensor([[[0, 1, -1], [2, -100, 2]], [[-1, -1, 0], [1, 1, 2]]])
+    said = without_negative(Doubt(channels))
+    told = None if weights is None else torch.tensor(weights)
+    made = loss(said, labels, told, name="uno", outside_weight=0.3)
+    entropy = torch.nn.functional.cross_entropy
+    known = entropy(
+        channels,
+        labels.masked_fill(labels == -1, -100),
+        None if told is None else torch.tensor([*weights, 1.0]),
+    )
+    negative = -channels.log_softmax(1)[:, 3][labels == -1].mean()
+    torch.testing.assert_close(made, known + 0.3 * negative, rtol=1e-6, atol=1e-6)
+    parts = sum(
+        loss(
+            without_negative(Doubt(channels[k : k + 1])), labels[k : k + 1], told, "uno", 0.3,
+            of=counts(labels, told),
+        )
+        for k in range(2)
+    )  # fmt: skip
+    torch.testing.assert_close(parts, made)
+
+
+def counts(labels, weights):
+    from faultscape.uncertainty.training.losses import counts_of
+
+    return counts_of(labels, weights, "uno", 4)
+
+
+def test_the_score_of_uno_is_doubt_among_all_classes_and_the_negative_one_s_probability(torch) -> None:
+    """Delic et al. 2024, plus 1; the probabilities of a softmax over K + 1 logits."""
+    from dataclasses import replace
+
+    from faultscape.metrics.pixel_facts import facts_of
+    from faultscape.metrics.scorers import score_pixels, scorer_named
+    from faultscape.uncertainty.heads.channels import Doubt, without_negative
+
+    channels = torch.randn(1, 5, 6, 7) * 4
+    said = without_negative(Doubt(channels))
+    p = channels[0].double().softmax(0).numpy()
+    facts = facts_of(said.own[0].numpy(), (7, 6))
+    facts = replace(facts, outlier=outlier_share(said.outlier.numpy(), (7, 6)))
+    wanted = 1 - p[:4].max(0) + p[4]
+    np.testing.assert_allclose(score_pixels(scorer_named("uno"), facts, classes=4), wanted, rtol=1e-5)
+    np.testing.assert_allclose(score_pixels(scorer_named("outlier"), facts, classes=4), p[4], rtol=1e-5)
+    assert (said.logits[0].numpy().argmax(0) == p[:4].argmax(0)).all()  # a label is never the negative class
+
+
+def test_members_with_a_negative_class_have_the_mean_of_their_odds(torch) -> None:
+    from faultscape.uncertainty.heads.channels import Doubt, without_negative
+
+    members = torch.randn(2, 3, 4, 5, 6)
+    said = without_negative(Doubt(None, members))
+    odds = torch.stack([without_negative(Doubt(members[:, t])).outlier for t in range(3)])
+    torch.testing.assert_close(said.outlier, odds.mean(0))
+    assert said.members.shape == (2, 3, 3, 5, 6)

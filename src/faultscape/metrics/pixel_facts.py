@@ -41,9 +41,10 @@ class PixelFacts:
     members' entropies and ``information`` the mutual information, predictive - expected (Blum et al. 2021,
     eq. 2), computed without a difference; ``members`` is their number T. Few members make the information too
     small, by about its T-th part, because their own mean stands for the mean of all. ``variance`` is that of
-    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process). ``generalised``
-    computes the sum over all classes of (p (1 - p)) ^ .1 (Liu et al. 2023; of 1000 classes they take the 100
-    likeliest, a label map has fewer).
+    the logits, for a network that provides it (Buchanan et al. 2022, Gaussian process), ``outlier`` the
+    probability of an outlier, or of the negative class, for a network that was trained with one.
+    ``generalised`` computes the sum over all classes of (p (1 - p)) ^ .1 (Liu et al. 2023; of 1000 classes
+    they take the 100 likeliest, a label map has fewer).
     """
 
     winner: np.ndarray
@@ -57,6 +58,7 @@ class PixelFacts:
     expected: np.ndarray | None = None
     information: np.ndarray | None = None
     variance: np.ndarray | None = None
+    outlier: np.ndarray | None = None
     members: int = 0
     generalised: Callable[[], np.ndarray] | None = None
 

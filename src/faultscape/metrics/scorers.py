@@ -98,6 +98,16 @@ def _corrected_information(facts: PixelFacts) -> np.ndarray:
     return _needed(facts.information) * np.float32(facts.members / (facts.members - 1))
 
 
+def _negative_objectness(facts: PixelFacts) -> np.ndarray:
+    """Return 1 - (1 - n) w + n of the winner's probability w among the classes and the negative one's n."""
+    negative = _needed(facts.outlier)
+    return facts.others + negative * (1 + facts.winner)
+
+
+def _two(_classes: int) -> float:
+    return 2.0
+
+
 def _not_computed(_facts: PixelFacts) -> np.ndarray:
     raise AssertionError  # `missing` has reported that no facts provide it
 
@@ -210,10 +220,28 @@ SCORERS: tuple[Scorer, ...] = (
         "outlier",
         "Outlier head",
         "sigmoid of the outlier head",
-        _not_computed,
+        lambda facts: _needed(facts.outlier),
         needs="outlier",
         most=_one,
         source="Blum et al. 2021, section 4.3; Bevandic et al. 2019",
+    ),
+    Scorer(
+        "outlier-msp",
+        "Outlier head and max probability",
+        "sigmoid of the outlier head times 1 - max p",
+        lambda facts: _needed(facts.outlier) * facts.others,
+        needs="outlier",
+        most=_one,
+        source="Blum et al. 2021, section 4.3, names the combination; the product is ours",
+    ),
+    Scorer(
+        "uno",
+        "Uncertainty and negative objectness",
+        "1 - max p of a class + p of the negative class",
+        _negative_objectness,
+        needs="outlier",
+        most=_two,
+        source="Delic et al. 2024",
     ),
     Scorer(
         "differential-entropy",
@@ -297,6 +325,22 @@ SCORERS: tuple[Scorer, ...] = (
         source="Liu et al. 2023 (RPL)",
     ),
     Scorer(
+        "reconstruction",
+        "Reconstruction of features",
+        "(1 - SSIM) / 2 of features reconstructed from a coarse layer, coupled with z",
+        _not_computed,
+        needs="fitted",
+        source="Vojir et al. 2021 (JSRNet)",
+    ),
+    Scorer(
+        "fusion",
+        "Fusion",
+        "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
+        _not_computed,
+        needs="fitted",
+        source="Di Biase et al. 2021 (SynBoost)",
+    ),
+    Scorer(
         "variance",
         "Variance of logits",
         "log v",
@@ -377,10 +421,19 @@ def split_fitted(word: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
+def fitted_words(words: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return {word: its name and digest} of the scorers that are fitted methods.
+
+    >>> fitted_words(["msp", "knn@3fa2c1b2d4e5"])
+    {'knn@3fa2c1b2d4e5': ('knn', '3fa2c1b2d4e5')}
+    """
+    found = {word: split_fitted(word) for word in words}
+    return {word: parts for word, parts in found.items() if parts is not None}
+
+
 _TRAINED = {
     "fitted": "a network (`faultscape fit` fits a method to one)",
     "void": "a class called void (a network trained with --loss void-class)",
-    "outlier": "an outlier head (a network trained with --loss outlier-head)",
     "dirichlet": "logits of a prior network (trained with --loss dirichlet)",
 }
 
@@ -396,6 +449,8 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
         return "logits"
     if scorer.needs in _TRAINED:
         return _TRAINED[scorer.needs]
+    if scorer.needs == "outlier" and facts.outlier is None:
+        return "an outlier head or a negative class (a network trained with --loss outlier-head or uno)"
     if scorer.needs == "submission":
         return "a program that writes it (`reliability --submission`)"
     if scorer.needs == "variance" and facts.variance is None:

@@ -2,13 +2,13 @@
 answers to a block of images, and score pixels. Methods on a backbone receive its features of the photo.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
-in the model's folder of methods, with a digest that begins with DIGEST. A block is (N, 3, H, W), as passed to
-the network.
+in the model's folder of methods, with a digest that begins with DIGEST. A method that joins others
+names its parts in the same way. A block is (N, 3, H, W), as passed to the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -16,18 +16,25 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError
-from faultscape.metrics.scorers import split_fitted
+from faultscape.metrics.scorers import fitted_words, split_fitted
 from faultscape.prediction.sources.backbone import Backbone
 from faultscape.prediction.sources.network import Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
-from faultscape.uncertainty.method_files import ENDING, not_a_method, read_about
+from faultscape.uncertainty.method_files import (
+    ENDING,
+    MethodAbout,
+    line_again,
+    not_a_method,
+    read_about,
+    words_of,
+)
 from faultscape.uncertainty.method_files import digest as digest_of
-from faultscape.uncertainty.methods.catalogue import method_named
+from faultscape.uncertainty.methods.catalogue import PARTS, method_named
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from faultscape.uncertainty.methods.method import Fitted, MovesInput
+    from faultscape.uncertainty.methods.method import Fitted, Joins, MovesInput
 
 # options that determine the features
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
@@ -61,11 +68,8 @@ def load_methods(folder: str, words: Sequence[str], name: str, device: str = "cp
     """Return the methods {word: method} of a model that the scorers' words name, with their backbones on a
     device. ModelError if a method or its backbone is missing or has changed.
     """
-    asked = {word: split_fitted(word) for word in words}
-    asked = {word: parts for word, parts in asked.items() if parts is not None}
-    if not asked:
-        return {}
-    made: dict[str, Fitted] = {}
+    asked = fitted_words(words)
+    shelf: dict[str, Fitted] = {}
     backbones = dict[str, Backbone]()
     for word, (called, digest) in asked.items():
         path = Path(folder, f"{called}{ENDING}")
@@ -74,7 +78,8 @@ def load_methods(folder: str, words: Sequence[str], name: str, device: str = "cp
                 f"{name}: its method {called} was refitted or removed; run `faultscape predict` again with"
                 f" --scorer {called}"
             )
-        made[word] = built(path)
+        if word not in shelf:
+            shelf[word] = built(path, shelf)
         about = read_about(path)
         if not about.backbone:
             continue
@@ -86,21 +91,43 @@ def load_methods(folder: str, words: Sequence[str], name: str, device: str = "cp
                 f"{name}: its method {called} was fitted with other files of its backbone {source}; run"
                 " `faultscape fit` for it again"
             )
-        made[word] = OnBackbone(made[word], backbones[source])
-    return made
+        shelf[word] = OnBackbone(shelf[word], backbones[source])
+    return {word: shelf[word] for word in asked}
 
 
-def built(path: Path) -> Fitted:
-    """Return the method in a file; ModelError if its options or tensors do not fit such a method."""
+def built(path: Path, shelf: MutableMapping[str, Fitted] | None = None) -> Fitted:
+    """Return the method in a file; ModelError if its options or tensors do not fit such a method, or if a
+    part of it has changed. Parts {word: method} are taken from a ``shelf``, and put there.
+    """
     from faultscape.uncertainty.methods.method import read
 
     about, tensors = read(path)
     try:
         method = method_named(about.method)
         method.check(about.options)
-        return method.build(about.layers, {**method.options, **about.options}, tensors)
+        options = {**method.options, **about.options}
+        if method.taps != PARTS:
+            return method.build(about.layers, options, tensors)
+        parts = _parts(path, about, {} if shelf is None else shelf)
+        return method.build(about.layers, options, tensors, parts)
     except (OptionError, MetricError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise not_a_method(path, error) from None
+
+
+def _parts(path: Path, about: MethodAbout, shelf: MutableMapping[str, Fitted]) -> dict[str, Fitted]:
+    """Return the fitted parts {word: method} of a method in a file."""
+    made: dict[str, Fitted] = {}
+    for word, (called, digest) in fitted_words(words_of(str(about.options["parts"]))).items():
+        file = path.with_name(f"{called}{ENDING}")
+        if not file.is_file() or digest_of(file) != digest:
+            raise ModelError(
+                f"{path.parent.name}: {called}, a part of its method {path.stem}, was fitted again or"
+                f" removed; fit {path.stem} again: `{line_again(path, about)}`"
+            )
+        if word not in shelf:
+            shelf[word] = built(file, shelf)
+        made[word] = shelf[word]
+    return made
 
 
 def shown_as(options: Mapping[str, object]) -> str:
@@ -142,9 +169,18 @@ def share_searches(methods: Mapping[str, Fitted]) -> None:
     if methods:
         from faultscape.uncertainty.methods.knn_density import share_neighbours
 
-        share_neighbours(
-            method.method if isinstance(method, OnBackbone) else method for method in methods.values()
-        )
+        share_neighbours(_each(methods))
+
+
+def _each(methods: Mapping[str, Fitted]) -> list[Fitted]:
+    """Return methods and their parts, each once."""
+    found = {id(one): one for method in methods.values() for one in (*_parts_of(method).values(), method)}
+    return [one.method if isinstance(one, OnBackbone) else one for one in found.values()]
+
+
+def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
+    """Return the parts {word: method} whose values a method joins, most often none."""
+    return getattr(method, "parts", {})
 
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
@@ -250,14 +286,30 @@ def _values(
             }
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
             made = {}
+            done: dict[int, tuple[Tensor, ...]] = {}
             try:
                 for word, method in methods.items():
-                    values = method.values([grids[layer] for layer in method.layers], logits)
+                    values = _values_once(method, grids, logits, done)
                     made[word] = tuple(value[0].float().cpu().numpy() for value in values)
             finally:
-                forget_neighbours(methods.values())  # also after running out of memory
+                forget_neighbours(_each(methods))  # also after running out of memory
             out.append(made)
     return out
+
+
+def _values_once(
+    method: Fitted, grids: Mapping[str, Tensor], logits: Tensor, done: dict[int, tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
+    """Return the values of a method from the grids of all layers, computed once for each method and part;
+    ``done`` holds them by identity.
+    """
+    if id(method) not in done:
+        if parts := _parts_of(method):
+            values = {word: _values_once(part, grids, logits, done) for word, part in parts.items()}
+            done[id(method)] = cast("Joins", method).joined(values, logits)
+        else:
+            done[id(method)] = method.values([grids[layer] for layer in method.layers], logits)
+    return done[id(method)]
 
 
 def logits_of(answer: Answer, name: str) -> np.ndarray:

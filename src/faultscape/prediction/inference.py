@@ -305,7 +305,7 @@ class Inference:
         """
         assert answer.scores is not None
         facts = facts_of(answer.scores, target, marginal=self.network.marginal)
-        facts = replace(facts, variance=_enlarged(answer.variance, target))
+        facts = _with_own(facts, answer, target)
         if not answer.members:
             return facts
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
@@ -331,7 +331,7 @@ class Inference:
                 problem=(f"{self.name}: averages probabilities of its members, so it has no logits to keep"),
             )
         facts = facts_of_members(answer.members, target, marginal=marginal)
-        facts = replace(facts, variance=_enlarged(answer.variance, target))
+        facts = _with_own(facts, answer, target)
         assert facts.labels is not None
         try:
             kept = kept | doubts(self.keep, facts, len(answer.members[0]), key, self._scored(answer, target))
@@ -360,8 +360,6 @@ class Inference:
             )
         asked = self.keep.scorers
         layers = answer.members if answer.scores is None else (answer.scores,)
-        if OUTLIER in asked and OUTLIER in answer.values:
-            out[OUTLIER] = outlier_share(answer.values[OUTLIER][0], target)
         if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
@@ -418,6 +416,12 @@ class Inference:
         half = (len(inputs) + 1) // 2
         self._batch = half if few else self._batch
         return self._together(inputs[:half]) + self._together(inputs[half:])
+
+
+def _with_own(facts: PixelFacts, answer: Answer, target: Size) -> PixelFacts:
+    """Return facts with what a network outputs beside its scores: their variance, the share of an outlier."""
+    outlier = outlier_share(answer.values[OUTLIER][0], target) if OUTLIER in answer.values else None
+    return replace(facts, variance=_enlarged(answer.variance, target), outlier=outlier)
 
 
 def _enlarged(values: np.ndarray | None, size: Size) -> np.ndarray | None:

@@ -118,6 +118,21 @@ def with_labels(study: Study, judged: Mapping[str, Judged]) -> dict[str, Judged]
     }
 
 
+def validation_views(study: Study, judged: Mapping[str, Judged]) -> list[tuple[str, str]]:
+    """Return the (image, holdout) from which thresholds are learnt: the collected images of role validation
+    that have labels, without the classes of the first holdout.
+    """
+    holdouts = study.stress.holdouts.items()
+    first = next((name for name, words in holdouts if _held(study.classes, words) is not None), "")
+    return [
+        (image.id, "" if judged[image.id].anomaly else first)
+        for image in study.image_rows.values()
+        if image.role == "validation"
+        and not image.parent
+        and (judged[image.id].semantic or judged[image.id].anomaly)
+    ]
+
+
 def _base(name: str, stress: StressSets) -> str:
     """Return the set whose labels a set uses: itself, or the first ancestor with its own labels."""
     while (about := stress.sets.get(name)) is not None and about.labels == "parents":

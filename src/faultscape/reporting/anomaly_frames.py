@@ -89,7 +89,8 @@ class FramePicture:
 @dataclass(frozen=True)
 class FrameCard:
     """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by average precision; ``share``
-    is its share of anomalous pixels, the average precision of a random score.
+    is its share of anomalous pixels, the average precision of a random score. ``of_errors``: wrong pixels
+    take the place of anomalous ones, and there are no objects.
     """
 
     data_set: str
@@ -105,6 +106,7 @@ class FrameCard:
     pictures: tuple[FramePicture, ...] = ()
     width: int = 4
     height: int = 3
+    of_errors: bool = False
 
     @property
     def size(self) -> int:
@@ -168,6 +170,24 @@ def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
         width=size[0],
         height=size[1],
     )
+
+
+def draw_errors(card: FrameCard, frame: Frame) -> FrameCard:
+    """Return a card with the drawings of a frame without anomalies: its image, the prediction in which wrong
+    pixels are black, and the score, which should be high there (Blum et al. 2021, Fig. 6).
+    """
+    height, width = frame.anomaly.shape
+    size = fit(width, height, LONGEST)
+    pictures = []
+    if frame.photo is not None:
+        photo = Image.fromarray(np.ascontiguousarray(frame.photo)).resize(size, Image.Resampling.LANCZOS)
+        pictures.append(FramePicture("image", photo_uri(np.asarray(photo), size)))
+    assert frame.prediction is not None
+    assert frame.classes is not None
+    drawn = prediction_picture(frame.prediction, frame.semantic, frame.anomaly, frame.classes, size)
+    pictures.append(FramePicture("prediction", flat_uri(drawn)))
+    pictures.append(FramePicture("score", flat_uri(score_picture(frame.shares[frame.score], size))))
+    return replace(card, pictures=tuple(pictures), width=size[0], height=size[1])
 
 
 def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], int]:

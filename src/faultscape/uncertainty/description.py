@@ -49,9 +49,10 @@ class Description:
 
     ``config`` is a configuration of the transformers library, for a backbone that is not an entry of
     BACKBONES. ``void_class``: the last channel is for void pixels; ``outlier_head``: it is the logit of an
-    outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` is the number of encoder
-    blocks with fast weights. ``size`` is the size of whole images, None for that of the requested maps;
-    ``window`` and ``stride`` are in pixels, for square windows, 0 for whole images.
+    outlier; ``negative_class``: it is for pixels of no class, and never a label; ``dirichlet``: logits are
+    those of a prior network. ``member_blocks`` is the number of encoder blocks with fast weights. ``size`` is
+    the size of whole images, None for that of the requested maps; ``window`` and ``stride`` are in pixels,
+    for square windows, 0 for whole images.
     """
 
     backbone: str
@@ -61,6 +62,7 @@ class Description:
     layer: str = ""
     void_class: bool = False
     outlier_head: bool = False
+    negative_class: bool = False
     dirichlet: bool = False
     dropout: float = 0.1
     dropout_at: tuple[str, ...] = ()
@@ -84,8 +86,8 @@ class Description:
 
     @property
     def channels(self) -> int:
-        """The number of channels of the head, including void and an outlier's logit."""
-        return len(self.classes) + self.void_class + self.outlier_head
+        """The number of channels of the head, including void, an outlier's logit and the negative class."""
+        return len(self.classes) + self.void_class + self.outlier_head + self.negative_class
 
     @property
     def channel_names(self) -> tuple[str, ...]:
@@ -129,6 +131,7 @@ def build(
         if kept is not None:
             cast("DoubtNetwork", made).head.load_state_dict(kept)
         cast("DoubtNetwork", made).outlier = description.outlier_head
+        cast("DoubtNetwork", made).negative = description.negative_class
         if description.dropout_at:
             told = description.dropout_rate, description.dropout_samples, description.seed
             made = add_dropout(made, description.dropout_at, *told)

@@ -31,7 +31,8 @@ class MethodAbout:
     network that it was fitted to, its flags, the sets of its training images, the set used for the search and
     that of the unknown objects that taught it ('' for none), the family of these objects, the digest of the
     backbone whose patches it scores ('' for a method of the network's own layers; its source is then the
-    layer), how images were shown, how it was made, and further information.
+    layer), how images were shown, how it was made, further information, and the metadata of the methods that
+    are its parts.
     """
 
     method: str
@@ -47,9 +48,30 @@ class MethodAbout:
     shown: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)
+    parts: tuple[MethodAbout, ...] = ()
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the objects that taught it or its parts, each once."""
+        return tuple(dict.fromkeys(one.family for one in (self, *self.parts) if one.family))
 
 
 _READ = pydantic.TypeAdapter(MethodAbout)
+
+
+def words_of(parts: str) -> list[str]:
+    """Return the parts that an option names, separated by commas.
+
+    >>> words_of("entropy, residual@3fa2c1b2d4e5")
+    ['entropy', 'residual@3fa2c1b2d4e5']
+    """
+    return [word.strip() for word in parts.split(",")]
+
+
+def fitted_parts(about: MethodAbout) -> list[str]:
+    """Return the names of the fitted methods that a method joins."""
+    found = [word.partition("@") for word in words_of(str(about.options.get("parts", "")))]
+    return [name for name, at, _ in found if at]
 
 
 def digest(path: Path) -> str:

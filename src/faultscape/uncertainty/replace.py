@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty import tensors
 from faultscape.uncertainty.catalogue import Value, head_named
-from faultscape.uncertainty.heads.channels import Doubt, Head, split, without_outlier
+from faultscape.uncertainty.heads.channels import Doubt, Head, split, without_negative, without_outlier
 
 
 class HeadOfConvolution(nn.Module):
@@ -53,7 +53,8 @@ class GivesDoubt(nn.Module):
 
 class DoubtNetwork(GivesDoubt):
     """A network whose last layer is one of our heads; called like the original network, it returns `Doubt`.
-    ``layer`` is the name of its head; with ``outlier``, the head's last channel is an outlier logit.
+    ``layer`` is the name of its head; with ``outlier``, the head's last channel is an outlier logit, with
+    ``negative``, the logit of the negative class.
     """
 
     def __init__(self, net: nn.Module, layer: str) -> None:
@@ -61,6 +62,7 @@ class DoubtNetwork(GivesDoubt):
         self.net = net
         self.layer = layer
         self.outlier = False
+        self.negative = False
 
     @property
     def head(self) -> Head:
@@ -72,6 +74,8 @@ class DoubtNetwork(GivesDoubt):
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
         """Return the network's output for its inputs."""
         said = split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
+        if self.negative:
+            return without_negative(said)
         return without_outlier(said) if self.outlier else said
 
 

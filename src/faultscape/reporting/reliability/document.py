@@ -202,6 +202,20 @@ class CardGap(TypedDict):
     line: str
 
 
+class CardClass(TypedDict, total=False):
+    """The IoU of one class under a condition, or over the severities of a corruption (`of_severities`) or all
+    corruptions; ``holdout`` is set if it is in distribution.
+    """
+
+    model: str
+    class_: str
+    condition: str
+    holdout: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
 class CardObjects(TypedDict, total=False):
     """Results for some anomalous objects under one condition: the AP of their pixels, the mean share of their
     pixels that is found at 5 % false alarms, and the share of objects found at 1, 5 and 10 %.
@@ -318,7 +332,8 @@ class CardFinder(TypedDict, total=False):
 
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, its number of images, how made sets were made, the classes that a holdout
-    withholds, and whether it is for ``validation``, on which scorers are chosen.
+    withholds, the family of its unknown objects, if it shows any, and whether it is for ``validation``, on
+    which scorers are chosen.
     """
 
     name: str
@@ -331,6 +346,7 @@ class CardCondition(TypedDict, total=False):
     severity: int
     of: str
     edition: str
+    family: str
     validation: bool
     anomalous: float | None
 
@@ -360,8 +376,8 @@ class CardClaim(TypedDict):
 
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
-    learn, the flags of the network that it started from, [step, loss], and validation results [step, mIoU,
-    NLL].
+    learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
+    started from, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str
@@ -369,6 +385,8 @@ class CardTraining(TypedDict):
     loss: str
     images: int
     withheld: list[str]
+    negatives: str
+    family: str
     inherited: list[str]
     steps: int
     batch: int
@@ -422,6 +440,7 @@ class Card(TypedDict, total=False):
     models: list[CardModel]
     conditions: list[CardCondition]
     cells: list[CardCell]
+    classes: list[CardClass]
     objects: list[CardObjects]
     paired: list[CardDifference]
     gaps: list[CardGap]
@@ -433,6 +452,11 @@ class Card(TypedDict, total=False):
     units: JsonObject
     notes: list[str]
     provenance: JsonObject
+
+
+def of_severities(corruption: str) -> str:
+    """Return the condition of means over the severities of a corruption."""
+    return f"{corruption}, all severities"
 
 
 def recommended_scorer(card: Card, model: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from faultscape.metrics.scorers import ORDER
 from faultscape.reporting import anomaly_frames
 from faultscape.reporting.anomaly_frames import FrameCard
-from faultscape.reporting.reliability import cautions, views
+from faultscape.reporting.reliability import cautions, conclusions, views
 from faultscape.reporting.reliability.document import (
     Card,
     first_holdout,
@@ -61,7 +61,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
     )
     sets = views.anomaly_sets(card, index)
     named = {one["name"] for one in sets}
-    frames = anomaly_frames.by_set(facts.frames)
+    frames = anomaly_frames.by_set(frame for frame in facts.frames if not frame.of_errors)
     return {
         "card": card,
         "f": facts,
@@ -75,12 +75,14 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "models": list(enumerate(index.models)),
         "front": views.front(card, index),
         "severities": views.severities(card, index),
+        "classes": views.classes(card),
         "sets": sets,
         "stray": [name for name in frames if name not in named],
         "frames": frames,
+        "wrong_frames": anomaly_frames.by_set(frame for frame in facts.frames if frame.of_errors),
         "ramp": anomaly_frames.ramp(),
-        "using": views.using(card, index),
-        "required": views.required(card),
+        "using": conclusions.using(card, index),
+        "required": conclusions.required(card),
         "errors": views.error_sets(card, index),
         "calibration": views.calibration(card, index),
         "ranking": views.without_labels(card, index),

@@ -37,6 +37,7 @@ from faultscape.study.folder import put
 VIEWS = (
     "models",
     "corruptions",
+    "classes",
     "table-s3",
     "table-s4",
     "objects",
@@ -62,6 +63,7 @@ def views_of(card: Card) -> list[Table]:
     made = [
         _models(card),
         _corruptions(card),
+        _classes(card),
         _table_of_s3(card),
         _table_of_s4(card),
         _objects(card),
@@ -242,6 +244,24 @@ def _corruptions(card: Card) -> Table | None:
     says = "Mean over the severities of each corruption; the last column is the mean of these."
     texts = ("corruptions", "mIoU under corruption", _said(card, says))
     return _table(texts, columns, rows) if names else None
+
+
+def _classes(card: Card) -> Table | None:
+    """Return the IoU of each class, a column a condition."""
+    held: dict[tuple[str, str], dict[str, Mark]] = {}
+    for one in card.get("classes", []):
+        mark = Mark(one["value"], one.get("low"), one.get("high"))
+        held.setdefault((one["model"], one["class_"]), {})[one["condition"]] = mark
+    names = list(dict.fromkeys(name for marks in held.values() for name in marks))
+    names.sort(key=CORRUPTED.__eq__)  # the mean is last
+    columns = tuple(Column(name, better="high", metric="miou", group=name) for name in names)
+    rows = tuple(
+        TableRow(model, tuple(marks.get(name, Mark(None)) for name in names), words=(class_,))
+        for (model, class_), marks in held.items()
+    )
+    says = "IoU of each class; of a corruption the mean over severities, and of all the mean of these."
+    title = "IoU of each class"
+    return Table(columns, rows, ("model", "class"), "classes", title, _said(card, says)) if rows else None
 
 
 def _table_of_s3(card: Card) -> Table | None:

@@ -29,6 +29,7 @@ from faultscape.reporting.reliability.document import (
     first_holdout,
     holdouts_of,
     method_flags,
+    of_severities,
     pixels_words,
 )
 from faultscape.reporting.reliability.partial_means import PartialMeans, Share, shares_text
@@ -40,8 +41,7 @@ from faultscape.reporting.reliability.questions import (
     others_above,
     trained_on,
 )
-from faultscape.reporting.reliability.tables import conditions_of, scorer_to_use, views_of
-from faultscape.reporting.reliability.words import requirements_counted, score_text
+from faultscape.reporting.reliability.tables import conditions_of, views_of
 from faultscape.reporting.view import (
     Axis,
     ChartPoint,
@@ -224,6 +224,31 @@ def _grid(
     }
 
 
+def classes(card: Card) -> list[dict[str, Any]]:
+    """Return for each model the IoU of its classes, clean and under corruption, each with the share of the
+    clean IoU that is lost, those that lose most first; [] without corruption.
+    """
+    clean = next(iter(conditions_of(card, "clean")), "")
+    columns = [clean, *(of_severities(name) for name in _by_corruption(card)), CORRUPTED]
+    titles = ["clean", *map(corruption_title, _by_corruption(card)), "mean"]
+    held: dict[str, dict[str, dict[str, float]]] = {}
+    for one in card.get("classes", []):
+        if (value := one["value"]) is not None:
+            held.setdefault(one["model"], {}).setdefault(one["class_"], {})[one["condition"]] = value
+    out = []
+    for model, of_classes in held.items():
+        rows = []
+        for name, of in of_classes.items():
+            whole = of.get(clean)
+            values = [of.get(condition) for condition in columns]
+            lost = [min(max(1 - v / whole, 0.0), 1.0) if v is not None and whole else None for v in values]
+            rows.append({"title": name, "cells": list(zip(values, lost, strict=True)), "lost": lost[-1]})
+        rows.sort(key=lambda row: -(row["lost"] or 0.0))
+        if any(row["lost"] is not None for row in rows):
+            out.append({"model": model, "columns": titles, "rows": rows, "worst": rows[0]})
+    return out
+
+
 def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
     """Return the anomaly sets: one row per model and scorer with AP, FPR95 and AUROC, chance first, and which
     are conclusively above chance.
@@ -331,48 +356,6 @@ def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | N
         "main": [row for row in rows if row["main"]],
         "others": [row for row in rows if not row["main"]],
     }
-
-
-def required(card: Card) -> dict[str, Any] | None:
-    """Return the requirements of a card, and how many of them are met."""
-    rows = card.get("requirements", [])
-    return {"rows": rows, "counted": requirements_counted(rows)} if rows else None
-
-
-def using(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the scorer recommended for each model, and the thresholds of that scorer, or of the model's own
-    row, and of the others; None without sets with anomalies.
-    """
-    sets = list(dict.fromkeys(on["condition"] for row in card.get("thresholds", []) for on in row["on"]))
-    if not conditions_of(card, "anomaly") or not card.get("recommended"):
-        return None
-    places = {name: place for place, name in enumerate(index.models)}
-    told = [
-        {
-            **one,
-            "place": places.get(one["model"]),
-            "title": scorer_title(one["scorer"]) if one["scorer"] else "",
-            "own": scorer_title(one["instead_of"]) if one["instead_of"] else "",
-        }
-        for one in card.get("recommended", [])
-    ]
-    main, others = list[dict[str, Any]](), list[dict[str, Any]]()
-    before = ("", "")
-    for row in card.get("thresholds", []):
-        about = row["model"], row["scorer"]
-        on = {one["condition"]: one for one in row["on"]}
-        shown = {
-            "model": row["model"],
-            "place": places.get(row["model"]),
-            "title": scorer_title(row["scorer"]),
-            "rate": row["rate"],
-            "score": score_text(row["score"]),
-            "cells": [on.get(name) for name in sets],
-            "first": about != before,
-        }
-        before = about
-        (main if row["scorer"] == scorer_to_use(card, row["model"]) else others).append(shown)
-    return {"recommended": told, "sets": sets, "main": main, "others": others}
 
 
 def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:

@@ -125,7 +125,8 @@ def recommended_lines(card: Card) -> list[str]:
         scorer = scorer_to_use(card, name)
         held = [t for t in card.get("thresholds", []) if (t["model"], t["scorer"]) == (name, scorer)]
         if held:
-            lines += wrapped(f"thresholds: {name}, {scorer}: {thresholds_text(held)}")
+            told = thresholds_text(held).replace(" %", f"{_HARD}%")
+            lines += [line.replace(_HARD, " ") for line in wrapped(f"thresholds: {name}, {scorer}: {told}")]
     return lines
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +47,7 @@ class Channels:
 class Doubt:
     """The output of a network with such a head for N images: ``own`` logits (N, C, h, w) if it has them,
     logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and, with an outlier
-    head, the logit (N, h, w) that a pixel is an ``outlier``.
+    head or a negative class, the logit (N, h, w) that a pixel is an ``outlier``.
     """
 
     own: Tensor | None
@@ -179,6 +179,18 @@ def without_outlier(said: Doubt) -> Doubt:
     members = None if said.members is None else said.members[:, :, :-1]
     outlier = said.own[:, -1] if said.own is not None else said.members[:, :, -1].mean(1)  # type: ignore[index]
     return Doubt(own, members, said.variance, outlier)
+
+
+def without_negative(said: Doubt) -> Doubt:
+    """Split off the last channel of the logits as the negative class, a class like the others: the outlier
+    logit is the logarithm of its odds against all of them. For members, the mean of theirs.
+
+    >>> without_negative(Doubt(torch.tensor([[1.0, 3.0, 2.0]]).log())).outlier.exp()
+    tensor([0.5000])
+    """
+    logits = said.own if said.own is not None else said._of_members.movedim(2, 1)  # noqa: SLF001 - its own
+    odds = logits[:, -1] - logits[:, :-1].logsumexp(1)
+    return replace(without_outlier(said), outlier=odds if said.own is not None else odds.mean(1))
 
 
 def _widths(channels: Channels) -> list[int]:

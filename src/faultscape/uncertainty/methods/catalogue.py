@@ -2,12 +2,13 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one or several; ``learns`` says whether it uses training images, ``of_logits``
-whether it needs logits as well as features, ``signed`` whether its default layer is the last before an
-activation. ``negatives`` says whether images with unknown objects (``--negatives``) teach it: no, may or
-must; taught by them it has the flag ``trained-with-ood``. ``options`` are its options with their defaults,
-``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
-flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, or, of ``parts``, those of the
+methods that it joins; ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits
+as well as features, ``signed`` whether its default layer is the last before an activation. ``negatives`` says
+whether images with unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the
+flag ``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
+--validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
+method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from typing import Any, Literal
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 
-Taps = Literal["none", "one", "several"]
+Taps = Literal["none", "one", "several", "pair", "parts"]
 Negatives = Literal["no", "may", "must"]
+PARTS: Taps = "parts"
 TUNED = "tuned-with-ood"
 TAUGHT = "trained-with-ood"  # as of networks that saw unknown objects in training
 
@@ -83,7 +85,10 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
-    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed", "per_feature")},
+    **{
+        key: (lambda value: isinstance(value, bool), "true or false")
+        for key in ("printed", "per_feature", "spatial")
+    },
 }
 _FLOW = {
     "steps": 3000,
@@ -179,8 +184,29 @@ METHODS: tuple[Method, ...] = (
         "-log sum exp (z + shift learnt with unknown objects)",
         "residual:ResidualPattern",
         "several",
-        {"steps": 600, "rate": 2e-3, "batch": 4, "width": 32},
+        {"steps": 2000, "rate": 5e-3, "batch": 4, "width": 32},
         source="Liu et al. 2023 (RPL)",
+        learns=False,
+        negatives="must",
+    ),
+    Method(
+        "reconstruction",
+        "Reconstruction of features",
+        "(1 - SSIM) / 2 of features reconstructed from a coarse layer, coupled with z",
+        "reconstruction:Reconstruction",
+        "pair",
+        {"steps": 2000, "rate": 5e-3, "batch": 4, "width": 32},
+        source="Vojir et al. 2021 (JSRNet)",
+        negatives="may",
+    ),
+    Method(
+        "fusion",
+        "Fusion",
+        "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
+        "evidence.fusion:Fusion",
+        PARTS,
+        {"parts": "", "spatial": True, "steps": 2000, "rate": 5e-3, "batch": 4, "width": 16},
+        source="Di Biase et al. 2021 (SynBoost)",
         learns=False,
         negatives="must",
     ),

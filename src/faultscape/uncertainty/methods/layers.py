@@ -45,6 +45,46 @@ def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int
     return found[-1] if found else penultimate(net)
 
 
+def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
+    """Return a layer for each size of grid, the finest first, and the input of the last layer, when ``run``
+    runs the network on an image of ``size``: the first of each size among layers as far out as all sizes
+    allow, such as the stages of an encoder. Grids finer than that input are left out: they cost most, and end
+    at its size.
+    """
+    sides: dict[str, tuple[int, ...]] = {}
+
+    def look(name: str, value: torch.Tensor) -> None:
+        sides[name] = tuple(as_grid(value, size).shape[2:])
+
+    *names, last = grid_layers(net, run, size, look)
+    names = [name for name in names if sides[name] <= sides[last]]
+    first: dict[tuple[int, ...], str] = {}
+    for depth in sorted({name.count(".") for name in names}):
+        first = {}
+        for name in names:
+            if name.count(".") <= depth:
+                first.setdefault(sides[name], name)
+        if len(first) == len({sides[name] for name in names}):
+            break
+    return [*(first[of] for of in sorted(first, reverse=True)), last]
+
+
+def outer_layers(names: Sequence[str], most: int) -> list[str]:
+    """Return up to ``most`` names of layers, in order: the outermost, spread evenly, including the last.
+
+    >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
+    ['a', 'b', 'c']
+    >>> outer_layers(["a", "b", "c", "d", "e"], 3)
+    ['a', 'c', 'e']
+    """
+    depths = sorted(name.count(".") for name in names)
+    deepest = depths[min(most, len(names)) - 1]
+    outer = [name for name in names if name.count(".") <= deepest or name == names[-1]]
+    if len(outer) <= most:
+        return outer
+    return [outer[round(k * (len(outer) - 1) / (most - 1))] for k in range(most)]
+
+
 def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
     """Raise ModelError for a layer that a network does not have, with similar names."""
     known = [key for key, _ in net.named_modules() if key]

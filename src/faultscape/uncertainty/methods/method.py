@@ -52,6 +52,16 @@ class MovesInput(Fitted, Protocol):
         ...
 
 
+class Joins(Fitted, Protocol):
+    """A method that joins the scores of other methods, its ``parts`` {word: method}."""
+
+    parts: Mapping[str, Fitted]
+
+    def joined(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return arrays (N, K, h, w) from the values of each part."""
+        ...
+
+
 def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None:
     """Write the file of a fitted method."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,10 +2,10 @@
 the plan.
 
 Conventions: results do not depend on when a run started or stopped: the order of images depends on the seed
-and the epoch, a crop on the seed, the step and its place in the batch, and dropout on the seed and the step.
-A killed run therefore resumes from its last checkpoint and ends with the same bytes, on a CPU with the same
-number of threads. Accelerate handles devices and mixed precision. A loss that is not finite stops the run,
-and its last good checkpoint stays.
+and the epoch, a crop and what is pasted into it on the seed, the step and its place in the batch, and dropout
+on the seed and the step. A killed run therefore resumes from its last checkpoint and ends with the same
+bytes, on a CPU with the same number of threads. Accelerate handles devices and mixed precision. A loss that
+is not finite stops the run, and its last good checkpoint stays.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.losses import LossOptions, Shares
+from faultscape.uncertainty.training.patches import Photos, paste
 from faultscape.uncertainty.training.plan import CompletePlan
 
 # image number -> image (H, W, 3) uint8, labels (H, W) int16
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]
 EVERY = 120.0  # seconds between two checkpoints
 _SKIPPED = 40  # consecutive steps that half precision may skip while finding its scale
+_PASTED = 1  # the stream of pasted pieces among those of a crop
 _AHEAD = 2  # batches read ahead of the network
 
 
 @dataclass(frozen=True)
 class Task:
     """What a network learns from: the number of ``images``, how one is ``read`` and what it is ``called``,
-    the ``loss``, the class ``weights``, the normalisation of its input, and the ``smoothing`` of a prior
-    network's labels.
+    the ``loss``, the class ``weights``, the normalisation of its input, the ``smoothing`` of a prior
+    network's labels, and other images of which pieces are ``pasted`` into the crops, if any.
     """
 
     images: int
@@ -54,6 +56,7 @@ class Task:
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
     called: Callable[[int], str] = str
     smoothing: Smoothing = "each"
+    pasted: Photos | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,9 @@ def _batches(
     def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray]:
         photo, labels = task.read(number)
         photo, labels = crop(photo, labels, plan, np.random.default_rng([plan.seed, step, place]))
+        if task.pasted is not None:  # by a stream of its own, so that crops stay what they are without
+            own = np.random.default_rng([plan.seed, step, place, _PASTED])
+            photo, labels = paste(photo, labels, task.pasted, own)
         return pixels(photo, task.mean, task.std), labels
 
     with ThreadPoolExecutor(readers) as pool:

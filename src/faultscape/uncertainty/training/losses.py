@@ -5,9 +5,10 @@ Conventions: logits are up-sampled bilinearly to the labels (N, H, W); pixels wh
 (-100), such as void and withheld pixels, do not count. Classes may have weights. On pixels known to be of no
 class (``OUTSIDE``, -1: void from the start, never withheld), the void-class loss treats void as a separate
 class, the entropy loss asks for uniform probabilities, an outlier head learns to distinguish them from all
-others, and a Dirichlet should be flat.
+others, a Dirichlet should be flat, and UNO has a negative class for them, which is never predicted.
 Source: Buchanan et al. 2022, section 2 and its code (mean of member losses); Blum et al. 2021, section 4.1
-and B.4 for void pixels; Bevandic et al. 2019 (outlier head).
+and B.4 for void pixels; Bevandic et al. 2019 (outlier head); Delic et al. 2024 (UNO: K + 1 classes; their
+K + 2 of masks also count "no object", which a network that classifies pixels does not have).
 
 Fit a batch into memory: it goes through a network in parts if it does not fit as a whole.
 
@@ -34,7 +35,7 @@ from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
-_, VOID_CLASS, _EVEN, OUTLIER_HEAD, DIRICHLET = LOSSES
+_, VOID_CLASS, _EVEN, OUTLIER_HEAD, DIRICHLET, UNO = LOSSES
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,9 @@ def loss(
 
     ``name`` is ce, void-class (the last class is for void pixels), entropy (ce plus ``outside_weight`` times
     the cross-entropy to uniform probabilities on void pixels), outlier-head (ce plus ``outside_weight`` times
-    the binary cross-entropy of the outlier's logit, with half the weight each on known and void pixels) or
+    the binary cross-entropy of the outlier's logit, with half the weight each on known and void pixels), uno
+    (the cross-entropy over the classes and a negative one: the mean over known pixels plus ``outside_weight``
+    times the mean over void pixels, which are negative; the outlier's logit is its log-odds) or
     dirichlet (ce plus .1 times the divergence from sharp Dirichlets on known pixels, and ``outside_weight``
     times .1 times that from the flat one on void pixels: Blum et al. 2021, eq. 3; ``smoothing`` says who gets
     the share that its labels are smoothed by, each other class or all of them together). ``of`` are the
@@ -96,10 +99,16 @@ def loss(
         made = torch.stack([_one(logits, labels, *told) for logits in each]).mean()
     except IndexError:  # of a GPU, torch says so at a later call
         raise _strange(labels, each[0].shape[1]) from None
-    if name == OUTLIER_HEAD:
+    if name in (OUTLIER_HEAD, UNO):
         if said.outlier is None:
-            raise OptionError("loss outlier-head needs a network with an outlier head")
-        made = made + outside_weight * _of_outliers(said.outlier, labels, of)
+            has = "an outlier head" if name == OUTLIER_HEAD else "a negative class"
+            raise OptionError(f"loss {name} needs a network with {has}")
+        outlier = _at_labels(said.outlier, labels)
+        made = made + (
+            outside_weight * _of_outliers(outlier, labels, of)
+            if name == OUTLIER_HEAD
+            else _of_negatives(outlier, labels, weights, outside_weight, of)
+        )
     return made
 
 
@@ -129,7 +138,7 @@ def _checked(said: Doubt, labels: Tensor, weights: Tensor | None, name: LossName
         raise MetricError(f"weights are one per class; got {len(weights)} for {logits.shape[1]}")
     if weights is not None and weights.requires_grad:
         raise MetricError("weights are fixed numbers; give weights.detach()")
-    if name == OUTLIER_HEAD and said.outlier is not None:
+    if name in (OUTLIER_HEAD, UNO) and said.outlier is not None:
         outlier = tensors.floats(said.outlier, "outlier logits", f"(N{axes})")
         if len(outlier) != len(labels) or not outlier.numel():
             raise MetricError(f"outlier logits are of {len(labels)} images; got {tuple(outlier.shape)}")
@@ -172,13 +181,32 @@ def _one(
     return made
 
 
-def _of_outliers(outlier: Tensor, labels: Tensor, of: Counts) -> Tensor:
+def _at_labels(outlier: Tensor, labels: Tensor) -> Tensor:
+    """Return outlier logits (N, h, w) at the size of labels (N, H, W), float32."""
     if labels.ndim == 3 and outlier.shape[1:] != labels.shape[1:]:
         outlier = nn.functional.interpolate(
             outlier[:, None], size=labels.shape[1:], mode="bilinear", align_corners=False
         )[:, 0]
+    return outlier.float()
+
+
+def _of_negatives(
+    odds: Tensor, labels: Tensor, weights: Tensor | None, outside_weight: float, of: Counts
+) -> Tensor:
+    """Return what the negative class adds to the cross-entropy over the others: -log of the probability that
+    a known pixel is not negative, weighted by its class, and that a void pixel is.
+    """
     outside = labels == OUTSIDE
-    each = nn.functional.binary_cross_entropy_with_logits(outlier.float(), outside.float(), reduction="none")
+    counts = labels >= 0
+    each = counts if weights is None else weights[labels.clamp_min(0)] * counts
+    known = (nn.functional.softplus(odds) * each).sum() / of.known.clamp_min(1e-12)
+    negative = (nn.functional.softplus(-odds) * outside).sum() / of.outside.clamp_min(1)
+    return known + outside_weight * negative
+
+
+def _of_outliers(outlier: Tensor, labels: Tensor, of: Counts) -> Tensor:
+    outside = labels == OUTSIDE
+    each = nn.functional.binary_cross_entropy_with_logits(outlier, outside.float(), reduction="none")
     known = (each * (labels >= 0)).sum() / of.seen.clamp_min(1)
     return 0.5 * (known + (each * outside).sum() / of.outside.clamp_min(1))
 

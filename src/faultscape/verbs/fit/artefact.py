@@ -7,10 +7,17 @@ from typing import cast
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, files_key
+from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, files_key, texts
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
-from faultscape.uncertainty.method_files import ENDING, MethodAbout, fit_line, read_about
+from faultscape.uncertainty.method_files import (
+    ENDING,
+    MethodAbout,
+    digest,
+    fit_line,
+    fitted_parts,
+    read_about,
+)
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.inputs import CLASSES, LABELS, SETS
 from faultscape.verbs.train.artefact import MODELS, NETWORKS
@@ -54,6 +61,18 @@ def _backbone(made: Instance) -> str | None:
     return key_of(weights, [files_key(str(file)) for file in sorted(folder.glob("*.json"))])
 
 
+def _parts(made: Instance) -> str | None:
+    """Return a key of the files of the methods that a fusion joins."""
+    parts = texts(made.record.get("parts"))
+    folder = made.study.root / FOLDER / made.name.partition("/")[0]
+    files = {name: folder / f"{name}{ENDING}" for name in parts}
+    return (
+        key_of({name: digest(file) if file.is_file() else "" for name, file in files.items()})
+        if parts
+        else None
+    )
+
+
 class _Methods(Artefact):
     def instances(self, study: Study) -> list[str]:
         files = sorted((study.root / FOLDER).glob(f"*/*{ENDING}"))
@@ -75,6 +94,7 @@ class _Methods(Artefact):
             "validation": about.validation,
             "negatives": about.negatives,
             "backbone": about.layers[0] if about.backbone else "",
+            "parts": fitted_parts(about),
         }
         return cast("JsonObject", {"inputs": {}, **about.provenance, **more})
 
@@ -116,6 +136,7 @@ METHODS = _Methods(
         Input("validation", _validation, "images of the set that it was searched with changed"),
         Input("negatives", _negatives, "images of the unknown objects that taught it changed"),
         Input("backbone", _backbone, "its backbone changed"),
+        Input("parts", _parts, "a method that it joins was fitted again or removed"),
         Input("network", _network, "its network changed"),
         Input(
             METHOD,

@@ -31,25 +31,35 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
-from faultscape.uncertainty.methods.layers import before_activation, check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.layers import (
+    before_activation,
+    check_layers,
+    grid_layers,
+    layers_of_scales,
+    outer_layers,
+    penultimate,
+)
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
-from faultscape.verbs.fit.layer_search import SearchImages, outer_layers
+from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
+from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
 from faultscape.verbs.options import FitOptions
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import tested_note
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
+from faultscape.verbs.train.tested_objects import refuse_tested
 
 _CANDIDATES = 8  # most layers to try
 _KEY = 16  # digits of a key in the name of a checkpoint folder
@@ -78,6 +88,7 @@ class _Work:
     negatives: Negatives | None
     meaning: Meaning
     backbone: Backbone | None
+    parts: Parts | None
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
 
@@ -117,6 +128,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     rows = _training_images(study, options) if method.learns else None
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
+    parts = parts_asked(study.root, asked)
+    layers = parts.layers if parts else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -125,11 +138,18 @@ def fit_method(options: FitOptions) -> FittedMethods:
             "fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, study)
+    if parts is not None:
+        parts = parts.of_network(model)
+        layers = parts.layers
+        _tell_of_parts(parts, options)
     named = options.data.backbone
     backbone = Backbone(named, model.inference.network.device) if named is not None else None
-    candidates = [backbone.source] if backbone else _candidates(method, model, layers, options)
+    if backbone is not None:
+        candidates = [backbone.source]
+    else:
+        candidates = list(layers) if parts else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source, backbone)
+    provenance = _provenance(study, asked, sets, source, backbone, parts)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
@@ -189,8 +209,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
             negatives=negatives,
             meaning=meaning,
             backbone=backbone,
+            parts=parts,
         )
-        base = {**method.options, **told}
+        base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
         searched = dict[str, list[Tried]]()
         if options.select_layer and candidates:
@@ -201,7 +222,12 @@ def fit_method(options: FitOptions) -> FittedMethods:
 
 
 def _provenance(
-    study: Study, asked: Request, sets: tuple[str, ...], source: str, backbone: Backbone | None
+    study: Study,
+    asked: Request,
+    sets: tuple[str, ...],
+    source: str,
+    backbone: Backbone | None,
+    parts: Parts | None,
 ) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
@@ -215,6 +241,7 @@ def _provenance(
         "validation": options.validation,
         "negatives": options.data.negatives,
         "backbone": backbone.source if backbone else "",
+        "parts": list(parts.names) if parts else [],
         "source": source,
     }
     return {
@@ -228,8 +255,14 @@ def _provenance(
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
     layers = tuple(options.layer)
-    if method.taps == "none" and (layers or options.select_layer):
-        raise OptionError(f"method {method.name} uses only logits; leave --layer and --select-layer out")
+    if method.taps in ("none", PARTS) and (layers or options.select_layer):
+        what = "only logits" if method.taps == "none" else "the layers of its parts"
+        raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
+    if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
+        raise OptionError(
+            f"method {method.name} uses two layers, and makes the features of the second from those of the"
+            " first, a coarser one: --layer COARSE --layer FINE"
+        )
     if method.taps == "one" and len(layers) > 1 and not options.select_layer:
         raise OptionError(
             f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
@@ -268,9 +301,20 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
     if options.data.negatives is None:
         return None
     found = Negatives(study, options.data.negatives, options.truth)
+    refuse_tested(study, found)
     if note := tested_note(found, "to learn from"):
         print(note)
     return found
+
+
+def _tell_of_parts(parts: Parts, options: FitOptions) -> None:
+    """Say which parts learnt from the same unknown objects."""
+    if taught := parts.taught_by(str(options.data.negatives)):
+        print(
+            f"note: {', '.join(taught)} learnt from {options.data.negatives} too, and may do better there"
+            " than on new images, so that a fusion trusts it too much; blend objects into validation images"
+            " for it"
+        )
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
@@ -297,6 +341,11 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     size = (block.shape[1], block.shape[2])
     if options.select_layer:
         return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
+    if method.negatives != "no":
+        *scales, last = layers_of_scales(listed, shown, size)
+        if method.taps == "pair":  # of one size the last layer knows more of its surroundings
+            return [scales[-1] if len(scales) > 1 else last, scales[0]]
+        return [*scales, last]
     return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
 
 
@@ -342,13 +391,16 @@ def _taught(
     statistics of its training.
     """
     grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
+    more: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
+    if work.parts is not None:
+        more = {"parts": work.parts.built()}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
     plan = BlockPlan(**chosen, seed=work.seed)
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
     if key not in work.blocks:
         with progress(work.called, plan.steps) as tick:
             work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick
+                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **more
             )
         for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
             unread.tell()
@@ -444,6 +496,7 @@ def _made(
         flags = (
             *((TAUGHT,) if work.negatives is not None else ()),
             *((TUNED,) if mine or own.get("join") == "logistic" else ()),
+            *(work.parts.flags if work.parts else ()),
         )
         tables = {
             what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
@@ -464,18 +517,19 @@ def _made(
             options=own,
             layers=tuple(layers),
             network=work.model.digest,
-            flags=flags,
+            flags=tuple(dict.fromkeys(flags)),
             sets=work.sets,
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
-            family=work.negatives.family if work.negatives is not None else "",
+            family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
             backbone=work.backbone.digest if work.backbone is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
+            parts=work.parts.said if work.parts else (),
         )
         write(path, about, found.tensors())
-        made.append(FittedMethod(name, tuple(layers), own, flags))
+        made.append(FittedMethod(name, tuple(layers), own, about.flags))
     of_this_name = (  # left by a stopped run whose options then changed
         f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
     )

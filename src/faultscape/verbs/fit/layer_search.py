@@ -9,7 +9,7 @@ on them: their pixels are void (`reading.image_truths`). A method chosen in this
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -132,19 +132,3 @@ class SearchImages(AnomalousImages):
         """Return the anomaly labels (H, W) of an image, at the size of its scores."""
         height, width = next(iter(scores.values())).shape
         return self.view(image, (width, height))[0]
-
-
-def outer_layers(names: Sequence[str], most: int) -> list[str]:
-    """Return up to ``most`` names of layers, in order: the outermost, spread evenly, including the last.
-
-    >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
-    ['a', 'b', 'c']
-    >>> outer_layers(["a", "b", "c", "d", "e"], 3)
-    ['a', 'c', 'e']
-    """
-    depths = sorted(name.count(".") for name in names)
-    deepest = depths[min(most, len(names)) - 1]
-    outer = [name for name in names if name.count(".") <= deepest or name == names[-1]]
-    if len(outer) <= most:
-        return outer
-    return [outer[round(k * (len(outer) - 1) / (most - 1))] for k in range(most)]

@@ -43,15 +43,17 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow, residual: training steps (default 3000 and 600).
+        flow, residual, reconstruction, fusion: training steps (default 3000, and 2000 for the others).
     rate
-        flow, residual: learning rate (default 0.001 and 0.002).
+        flow, residual, reconstruction, fusion: learning rate (default 0.001, and 0.005 for the others).
     batch
-        flow: embeddings per step (default 512); residual: images per step (default 4).
+        flow: embeddings per step (default 512); residual, reconstruction, fusion: images per step (default
+        4).
     blocks
         flow: blocks, each a coupling, a norm and a permutation (default 32).
     width
-        flow: hidden units of a coupling (default 256); residual: channels of the block (default 32).
+        flow: hidden units of a coupling (default 256); residual, reconstruction, fusion: channels (default
+        32, 32 and 16).
     depth
         flow: hidden layers of a coupling (default 1).
     join
@@ -59,6 +61,13 @@ class MethodOptions:
     per_feature
         flow: divide the score of each layer by its number of features, so that layers of different widths
         are comparable; equation 8 of Blum et al. 2021 does not divide.
+    parts
+        fusion: the scores to join, separated by commas: scorers of probabilities and logits, and methods
+        fitted to the model (default: entropy, margin, and of mahalanobis, residual and reconstruction those
+        that are fitted).
+    spatial
+        fusion: also learn a small network that sees the scores around a pixel (default true); without it,
+        each part has one weight.
     """
 
     k: int | None = None
@@ -74,6 +83,8 @@ class MethodOptions:
     depth: int | None = None
     join: str | None = None
     per_feature: bool | None = None
+    parts: str | None = None
+    spatial: bool | None = None
 
     @property
     def given(self) -> dict[str, Value]:
@@ -96,8 +107,9 @@ class FitData:
         Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4
         all).
     negatives
-        residual: a set with anomaly labels whose unknown objects teach the method: training images that
-        `stress blend` pasted objects into, or a data set with such labels.
+        residual, reconstruction, fusion: a set with anomaly labels whose unknown objects teach the method:
+        training images that `stress blend` pasted objects into (for fusion better validation images), or a
+        data set with such labels.
     backbone
         knn, knn-class, mahalanobis, flow: features of the patches of a frozen vision network, in place of a
         layer of the model: hf:OWNER/MODEL or a folder of the transformers library.

@@ -71,8 +71,7 @@ def _idle(options: FitOptions) -> list[str]:
         idle = ["per_class", "pixels"]
         if not method.learns:
             idle += ["preset", *(name for name in of_data if name != "negatives")]
-        if method.negatives == "no":
-            idle.append("negatives")
+        idle += ["negatives"] if method.negatives == "no" else ["images", "keep_embeddings", "preset"]
         if not method.of_features:
             idle.append("backbone")
     given = options.given()
@@ -114,14 +113,15 @@ def fit(
     study
         The study folder.
     method
-        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow or
-        residual.
+        temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
+        residual, reconstruction or fusion.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.
     layer
         The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow and
-        residual. Default: the input of the last layer; for flow the last layer before an activation.
+        residual, a coarse and a fine one for reconstruction. Default: the input of the last layer; for flow
+        the last layer before an activation; for residual and reconstruction layers of several sizes.
     select_layer
         Choose among the layers named, or the network's outermost layers, by average precision on
         --validation.

@@ -36,14 +36,26 @@ from faultscape.verbs.predict.plan import Plan, asked_of_models, plan, refuse_tr
 from faultscape.verbs.predict.result import Predicted
 from faultscape.verbs.predict.statistics import Statistics
 from faultscape.verbs.predict.takeover import Takeover, is_other, keeping, kept_text
+from faultscape.verbs.predict.unknown_masks import UnknownMasks
 
 _TASK = "faultscape.verbs.predict.shard:shard"
 
 
 def predict_models(options: PredictOptions, declared: Declared | None = None) -> Predicted:
-    """Run `predict` with its options, and with what a submission declares; ModelError, OptionError or
-    StudyError if that is impossible.
+    """Run `predict` with its options, and with what a submission declares, and mask what is unknown if that
+    was asked; ModelError, OptionError or StudyError if that is impossible.
     """
+    if options.scoring.mask_unknown is None:
+        return _predict(options, declared)
+    masks = UnknownMasks(opened(options.study), options, [*named(options.models)])
+    found = _predict(replace(options, truth=None), declared)
+    masked = masks.write()
+    of_masks = _predict(masks.options_of_models())
+    return replace(found, models=found.models | of_masks.models, masked=masked)
+
+
+def _predict(options: PredictOptions, declared: Declared | None = None) -> Predicted:
+    """Run `predict` without masks."""
     study = opened(options.study)
     root = study.root
     renamed, removed = changed_models.asked(options.rename, options.remove)

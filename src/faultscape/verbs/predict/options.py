@@ -88,16 +88,21 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How the doubt of members is scored.
+    """How the doubt of members is scored, and what is masked by it.
 
     Parameters
     ----------
     correct_members
         Multiply the mutual information of T members by T / (T - 1), because few members make it too small.
         It is stored as the scorer mutual-information-corrected.
+    mask_unknown
+        Add a model NAME-masked whose maps are void where the one --scorer is at least the threshold of this
+        share of false alarms, for example .05: it flags no more of the known pixels of the study's validation
+        images. The masks are in STUDY/masks/NAME-masked.
     """
 
     correct_members: bool = False
+    mask_unknown: float | None = None
 
 
 @dataclass(frozen=True)

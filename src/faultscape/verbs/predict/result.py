@@ -8,6 +8,20 @@ from faultscape.errors import counted
 
 
 @dataclass(frozen=True)
+class Masked:
+    """What `predict --mask-unknown` made of a model's maps: the folder of masks, the scorer, the lowest
+    ``score`` that is void, and the ``rate`` of known pixels of so many validation ``images`` that it flags at
+    most.
+    """
+
+    folder: str
+    scorer: str
+    score: float
+    rate: float
+    images: int
+
+
+@dataclass(frozen=True)
 class Predicted:
     """What `predict` stored, and which models it renamed and removed.
 
@@ -20,6 +34,7 @@ class Predicted:
     removed: tuple[str, ...] = ()  # names of models that left the study
     what: str = "maps"  # ``maps``, or ``answers`` (of classifiers)
     counted: dict[str, int] = field(default_factory=dict)
+    masked: dict[str, Masked] = field(default_factory=dict)  # {NAME-masked: how it was made}
 
     def __repr__(self) -> str:
         changed = [
@@ -42,5 +57,10 @@ class Predicted:
                     else ""
                 )
                 + (f", {counted(failed, 'image')} without one (failures.csv)" if failed else "")
+            )
+        for name, of in self.masked.items():
+            lines.append(
+                f"  {name}: void from {of.scorer} {of.score:.5g} on, at most {100 * of.rate:g} % of the known"
+                f" pixels of {counted(of.images, 'validation image')}; masks in {of.folder}"
             )
         return "\n".join(lines)

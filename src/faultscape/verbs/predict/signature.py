@@ -23,8 +23,27 @@ def _check(options: PredictOptions) -> None:
         )
     if options.part.set_ and not options.models:
         raise OptionError("--set needs NAME=SOURCE, the models that predict these sets")
-    if options.truth is not None and not options.measure:
+    if options.scoring.mask_unknown is not None:
+        _check_masks(options, options.scoring.mask_unknown)
+    elif options.truth is not None and not options.measure:
         raise OptionError("--truth needs --measure; add --measure, or remove --truth")
+
+
+def _check_masks(options: PredictOptions, rate: float) -> None:
+    given = f"--mask-unknown {rate:g}"
+    if not 0 < rate < 1:
+        raise OptionError(f"{given}: is not a share of false alarms between 0 and 1, for example .05")
+    if len(options.scorer) != 1:
+        named = ", ".join(options.scorer) or "none"
+        raise OptionError(f"{given} needs one --scorer, whose threshold is learnt; got {named}")
+    if options.measure:
+        raise OptionError(f"{given} needs the doubt of every pixel, which --measure does not keep; remove it")
+    if options.shard:
+        raise OptionError(
+            f"{given} needs all images; run it without --shard, when no job of an array is running"
+        )
+    if not options.models:
+        raise OptionError(f"{given} needs NAME=SOURCE, the models whose maps are masked")
 
 
 @verb("faultscape.verbs.predict.models:predict_models", check=_check)
@@ -87,14 +106,14 @@ def predict(
     scorer
         How the doubt of each pixel is scored: msp, entropy, gen, margin, max-logit, energy; for several views
         or members also predictive-entropy, expected-entropy, mutual-information; for a Gaussian process
-        variance; for networks trained with void pixels void, outlier and differential-entropy; random; a
+        variance; for networks trained with void pixels void, outlier, uno and differential-entropy; random; a
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
     measure
         Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
         `measure` reuses the result.
     truth
-        With --measure: the truth to use; default: labels, or the only one.
+        With --measure or --mask-unknown: the truth to use; default: labels, or the only one.
     pattern
         How the maps' file names become ids, for example {id}_pred.png.
     resize_maps
@@ -111,6 +130,6 @@ def predict(
     hardware
         What a network runs on: `Hardware(device=...)`.
     scoring
-        How the doubt of members is scored: `Scoring(correct_members=...)`.
+        How the doubt of members is scored, and what is masked by it: `Scoring(correct_members=...)`.
     """
     ...

@@ -44,7 +44,7 @@ from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.reliability import card as cards
 from faultscape.verbs.reliability import notes as told
 from faultscape.verbs.reliability.artefact import RELIABILITY
-from faultscape.verbs.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
+from faultscape.verbs.reliability.class_scores import class_scores
 from faultscape.verbs.reliability.components import judge_components
 from faultscape.verbs.reliability.conditions import (
     Condition,
@@ -68,6 +68,7 @@ from faultscape.verbs.reliability.pictures import Frames
 from faultscape.verbs.reliability.presets import preset_numbers
 from faultscape.verbs.reliability.signature import Reliability
 from faultscape.verbs.reliability.verdicts.alarm_thresholds import thresholds
+from faultscape.verbs.reliability.verdicts.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.verbs.reliability.verdicts.requirements import (
     judge_requirements,
     read_requirements,
@@ -221,6 +222,13 @@ def _document(
             for of in (found, *kept)
             for cell in cards.cells(of, units, models, in_distribution(conditions, of.holdout))
         ],
+        "classes": class_scores(
+            next(iter(kept), found),
+            units,
+            names,
+            in_distribution(conditions, next(iter(kept), found).holdout),
+            study.classes.names,
+        ),
         "objects": cards.objects(found),
         "paired": [
             row
@@ -265,6 +273,7 @@ def _document(
             *told.constant(found),
             *told.undeclared(settings, names),
             *told.seen_by_methods(study, names, conditions),
+            *told.same_families(study, names, conditions),
             *told.fitted_again(study, names),
         ],
         "provenance": {
@@ -360,7 +369,7 @@ def _model(
                 "flags": list(one.flags),
                 "validation": one.validation,
                 "negatives": one.negatives,
-                "family": one.family,
+                "family": " and ".join(one.families),
             }
             for scorer, one in methods.items()
             if scorer in scorers
@@ -395,6 +404,7 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "images": len(condition.images),
         "sets": list(condition.sets),
         "holdout": condition.holdout,
+        "family": told.tested_family(labelled.study, condition),
         "corruption": condition.corruption,
         "severity": condition.severity,
         "of": condition.of,

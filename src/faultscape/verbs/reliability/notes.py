@@ -1,7 +1,9 @@
 """Notes on the card: what is missing, left out or without effect, and which models have seen the images they
-are judged on: in training or validation, or when a temperature or method was fitted or searched.
+are judged on: in training or validation, or when a temperature or method was fitted or searched; and which
+learnt from the family of unknown objects that they are judged on.
 
-Conventions: a made image counts as its original. Nothing is known about a model that `train` did not make in
+Conventions: withheld classes have no family of objects, because nothing learns from them. A made image counts
+as its original. Nothing is known about a model that `train` did not make in
 this study. Missing or damaged files are ignored.
 """
 
@@ -25,16 +27,23 @@ from faultscape.verbs.reliability.card import Judgement
 from faultscape.verbs.reliability.components import METRIC
 from faultscape.verbs.reliability.conditions import Condition, Units
 from faultscape.verbs.reliability.numbers import ModelNumbers
+from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.labelled_images import of_sets_or_role
+from faultscape.verbs.train.training_record import training_of
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReliabilityOptions
 
 _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
-    "fitted to": lambda about: about.sets,
-    "searched with": lambda about: (about.validation,) if about.validation else (),
-    "taught with": lambda about: (about.negatives,) if about.negatives else (),
+    "fitted to": lambda about: _of_all(about, lambda one: one.sets),
+    "searched with": lambda about: _of_all(about, lambda one: (one.validation,)),
+    "taught with": lambda about: _of_all(about, lambda one: (one.negatives,)),
 }
+
+
+def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the sets of a method and of those that it joins, each once."""
+    return tuple(dict.fromkeys(name for one in (about, *about.parts) for name in sets(one) if name))
 
 
 def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
@@ -81,6 +90,33 @@ def seen_by_methods(study: Study, names: Sequence[str], conditions: Sequence[Con
                         f"{seen:,} of the {len(asked):,} images it is evaluated on; numbers on these are "
                         "too good, so evaluate on other images"
                     )
+    return notes
+
+
+def tested_family(study: Study, condition: Condition) -> str:
+    """Return the family of the unknown objects of a condition; '' if its anomalies are withheld classes."""
+    if not condition.with_anomalies or condition.holdout:
+        return ""
+    return " and ".join(dict.fromkeys(family_of_set(study, name) for name in condition.sets))
+
+
+def same_families(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+    """Return a note for each family that taught a model or a method and that it is evaluated on."""
+    tested: dict[str, list[str]] = {}
+    for condition in conditions:
+        tested.setdefault(tested_family(study, condition), []).append(condition.name)
+    notes = []
+    for name in names:
+        training = training_of(study.settings.models[name])
+        taught = [(name, training["family"])] if training is not None else []
+        for scorer, about in methods_of_model(study, name).items():
+            taught += [(f"{name} {scorer}", family) for family in about.families]
+        notes += [
+            f"{who}: learnt from {family}, which {', '.join(tested[family])} also"
+            f" {'shows' if len(tested[family]) == 1 else 'show'}; evaluate it on another family too"
+            for who, family in taught
+            if family and family in tested
+        ]
     return notes
 
 

@@ -214,12 +214,15 @@ class ModelNumbers:
         return [of_errors(self._decoded(scorer, id_, holdout)) for id_ in images]
 
     def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
-        """Return the performance of a scorer in each image that has both anomalous and known pixels."""
+        """Return the performance of a scorer in each image that has both anomalous and known pixels; of a
+        condition without anomalies, that has both wrong and right pixels.
+        """
         found = dict[str, float]()
         anomalous = dict[str, float]()
         total = np.zeros(SIZE, np.int64)
+        of = of_anomaly if condition.with_anomalies else of_errors
         for id_ in images:
-            pixels = of_anomaly(self._decoded(scorer, id_, condition.holdout))
+            pixels = of(self._decoded(scorer, id_, condition.holdout))
             total[pixels.places] += pixels.known
             if (value := average_precision_alone(pixels)) == value:
                 found[id_] = value

@@ -1,5 +1,5 @@
-"""Draw the frames that the card shows: for each model and anomaly set, the best and worst by average
-precision, with the model's answers.
+"""Draw the frames that the card shows: for each model and set of anomalies or of wrong pixels, the best and
+worst by average precision, with the model's answers.
 
 Conventions: the scorer is that of the model's own row. Frames of equal average precision are ordered by the
 digests of their images, never by name. All images together take about 6 MB; the extremes of each model and
@@ -36,6 +36,7 @@ from faultscape.reporting.anomaly_frames import (
     FramePicture,
     Ring,
     choose_frames,
+    draw_errors,
     draw_frame,
     fit_cards,
 )
@@ -121,7 +122,11 @@ class Frames:
         drawn: dict[int, FrameCard] = {}
         for condition in conditions:
             images = found.images.get((model.name, word, condition.name), ())
-            if not condition.with_anomalies or not images:
+            of_errors = condition.kind in ("clean", "misclassified") and scorer_named(word).tells_errors
+            if of_errors:
+                labels = set(model.counted(condition))
+                images = tuple(id_ for id_ in images if id_ in labels)
+            if not (condition.with_anomalies or of_errors) or not images:
                 continue
             numbers = model.frames(folder, condition, images)
             ranks = dict(
@@ -141,6 +146,7 @@ class Frames:
                     kind,
                     numbers.average_precision[id_],
                     numbers.anomalous[id_],
+                    of_errors=of_errors,
                 )
                 image = rows[id_]
                 counted = model.counts_key(folder, image.shard)
@@ -152,6 +158,7 @@ class Frames:
                     condition.holdout,
                     shares,
                     self._study.settings.classes.colours,
+                    *(["errors"] if of_errors else []),
                 )
                 if (before := _with_pictures(card_, kept.find(key))) is not None:
                     drawn[len(chosen)] = before
@@ -177,9 +184,17 @@ class Frames:
     def _draw(self, one: _Chosen, said: Answer) -> FrameCard | None:
         """Return a frame's card with its images; None if its labels are gone."""
         size = said.score.shape[1], said.score.shape[0]
+        classes = self._study.classes
         for view in self._judge.views(one.card.image, size):
-            if view.holdout == one.holdout and view.anomaly is not None:
-                classes = self._study.classes
+            if view.holdout != one.holdout:
+                continue
+            if one.card.of_errors and view.semantic is not None:
+                nothing = np.zeros(view.semantic.shape, np.uint8)
+                frame = Frame(
+                    nothing, said.score, one.shares, said.photo, said.prediction, view.semantic, classes
+                )
+                return draw_errors(one.card, frame)
+            if not one.card.of_errors and view.anomaly is not None:
                 frame = Frame(
                     view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes
                 )

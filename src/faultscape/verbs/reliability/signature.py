@@ -133,8 +133,8 @@ def reliability(
     output
         The folder to write to; default: STUDY/reliability.
     worst
-        How many of the best and worst frames of each model and set with anomalies to show; the model runs on
-        them again. 0 for none.
+        How many of the best and worst frames of each model to show, of the clean set and each set with
+        anomalies; the model runs on them again. 0 for none.
     resamples
         Draws for the intervals of FPR95 and calibration errors; 0 for none.
     seed

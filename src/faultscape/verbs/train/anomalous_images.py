@@ -2,13 +2,10 @@
 
 Conventions: anomaly labels are 1 on unknown objects, 0 on what is known and 255 on void. Classes that the
 study withholds are void, because the study evaluates on them (`reading.image_truths`), and a collected set
-whose anomalies are such pixels is refused. The family of a set's objects says where they come from, so that a
-reader can see whether a score is tested on the kind of objects that taught it.
+whose anomalies are such pixels is refused.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 
@@ -20,8 +17,6 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.train.labelled_images import role_of
-
-DRAWN = "drawn"  # the family of objects that `stress blend` draws by code
 
 
 class AnomalousImages:
@@ -90,15 +85,6 @@ class AnomalousImages:
         """Return a key of the images and of their labels."""
         labels = made_from(self._study, (self._judged[image.id] for image in self.images))
         return key_of([(image.id, image.digest) for image in self.images], list(labels))
-
-    @property
-    def family(self) -> str:
-        """Where the objects come from: `DRAWN`, the folder that they were read from, or the set itself."""
-        about = self._study.stress.sets.get(self.name)
-        if about is None or about.kind != "blend":
-            return f"labelled in {self.name}"
-        place = about.line.get("objects")
-        return f"cut-outs in {Path(str(place)).name}" if place else DRAWN
 
 
 def tested_note(images: AnomalousImages, doing: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from faultscape import plug
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, by_method, command
+from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, by_method, command, files_key
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.catalogue import HEADS
@@ -43,6 +44,11 @@ def _withheld(made: Instance) -> str:
 def _start(made: Instance) -> str | None:
     init = made.options.get("init")
     return NETWORKS.key(made.study, str(init)) if init else None
+
+
+def _negatives(made: Instance) -> str | None:
+    place = str(made.options.get("negatives", ""))
+    return files_key(place) if os.path.isabs(place) else None
 
 
 class _Networks(Artefact):
@@ -113,8 +119,9 @@ NETWORKS = _Networks(
         Input("holdout", _withheld, "the withheld classes changed"),
         CLASSES,
         Input("start", _start, "the network that it started from changed"),
+        Input("negatives", _negatives, "images of the folder of --negatives changed"),
         by_method(METHOD_NUMBER, "an earlier version trained it"),
     ),
-    own_files=("backbone",),
+    own_files=("backbone", "negatives"),
     reasons={"begun": "retraining was interrupted"},
 )

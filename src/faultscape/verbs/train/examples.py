@@ -8,6 +8,8 @@ that request them use.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from faultscape.corpus.photos import read_photo
@@ -75,13 +77,17 @@ class Examples:
         return key_of(self._images.key(), self._places.tolist())
 
 
-def find_examples(study: Study, data: TrainingData, withheld: Withheld) -> tuple[Examples, Examples]:
-    """Return the training images and the validation images, of which there may be none.
+def find_examples(
+    study: Study, data: TrainingData, withheld: Withheld, taught: Taught | None = None
+) -> tuple[Examples, Examples]:
+    """Return the training images and the validation images, of which there may be none; ``taught`` makes the
+    training images from the labelled ones where unknown objects teach.
 
     Errors: OptionError for an unknown set; StudyError if nothing is labelled, or an image is in both.
     """
     watched = [data.validation] if data.validation else None
-    train = Examples(find_labelled(study, data.truth, data.set_, "train", "set"), withheld)
+    labelled = find_labelled(study, data.truth, data.set_, "train", "set")
+    train = Examples(labelled, withheld) if taught is None else taught(labelled, withheld)
     validation = Examples(find_labelled(study, data.truth, watched, "validation", "validation"), withheld)
     if not len(train):
         where = (
@@ -109,6 +115,9 @@ def find_examples(study: Study, data: TrainingData, withheld: Withheld) -> tuple
             " and --withhold"
         )
     return train, validation
+
+
+Taught = Callable[[LabelledImages, Withheld], Examples]
 
 
 def class_weights(examples: Examples, classes: int, *, void: bool = False) -> tuple[float, ...]:

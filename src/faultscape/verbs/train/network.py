@@ -79,6 +79,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     blocks = _member_blocks(options, preset, description, start)
     void = options.loss == "void-class"
     outlier = options.loss == "outlier-head"
+    negative = options.loss == "uno"
     each = options.loss == "dirichlet" and options.smoothing != "shared"
     if each and len(withheld.classes.names) > MOST_CLASSES:
         raise OptionError(
@@ -86,24 +87,26 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
             f".01 a class (Blum et al. 2021, appendix B.4); got {len(withheld.classes.names)};"
             " --smoothing shared takes any number"
         )
-    if outlier and options.head not in _WITH_OUTLIERS:
+    if (outlier or negative) and options.head not in _WITH_OUTLIERS:
         raise OptionError(
-            f"--loss outlier-head is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a"
+            f"--loss {options.loss} is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a"
             f" logit by itself; got {options.head}"
         )
     before, wanted = (
         _shaped(head, given)
         for head, given in ((description.head, description.head_options), (options.head, told))
     )
-    made_before = description.void_class, description.outlier_head, before
+    made_before = description.void_class, description.outlier_head, description.negative_class, before
     # B.4: all layers except the last
-    keeps = bool(options.init) and made_before == (void, outlier, wanted) and options.loss != "dirichlet"
+    same_head = made_before == (void, outlier, negative, wanted)
+    keeps = bool(options.init) and same_head and options.loss != "dirichlet"
     description = replace(
         description,
         head=options.head,
         head_options=told,
         void_class=void,
         outlier_head=outlier,
+        negative_class=negative,
         dirichlet=options.loss == "dirichlet",
         dropout_at=_dropout_layers(options, description),
         dropout_rate=options.dropout_rate,
@@ -242,7 +245,7 @@ def _backbone(
     """
     names = withheld.classes.names
     image = max(plan.crop)
-    channels = len(names) + (options.loss in ("void-class", "outlier-head"))
+    channels = len(names) + (options.loss in ("void-class", "outlier-head", "uno"))
     own = preset_named(options.preset).dropout if options.preset else 0.1
     dropout = options.plan.dropout if options.plan.dropout is not None else own
     if not 0 <= dropout < 1:

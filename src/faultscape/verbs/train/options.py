@@ -41,12 +41,17 @@ class TrainingData:
     withhold
         A holdout of the study (`stress holdout`) whose classes the network does not learn; default: the
         study's only one. none: learn all classes.
+    negatives
+        Unknown objects to learn from, for losses that use pixels without a class: a folder of other images,
+        pieces of which are pasted into the training images, or a set with unknown objects (`stress blend
+        --set train`), which is also trained on. Void pixels are then ignored; default: learn from them.
     """
 
     set_: list[str] | None = None
     validation: str | None = None
     truth: str | None = None
     withhold: str | None = None
+    negatives: str | None = None
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ def _check(options: TrainOptions) -> None:
         raise OptionError(
             f"--smoothing has no effect on --loss {options.loss}; leave it out, or give --loss dirichlet"
         )
+    if options.data.negatives is not None and options.loss == "ce":
+        raise OptionError(
+            "--negatives has no effect on --loss ce, which ignores pixels without a class; leave it out, or"
+            f" give --loss {', '.join(name for name in get_args(LossName) if name != 'ce')}"
+        )
     if not 0 < options.dropout_rate < 1 or options.dropout_samples < 1:
         raise OptionError(
             "--dropout-rate must be between 0 and 1, --dropout-samples 1 or more; got "
@@ -110,7 +115,7 @@ def train(
     loss
         ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void
         pixels; outlier-head: a second output that detects void pixels; dirichlet: a prior network, flat on
-        void pixels.
+        void pixels; uno: void pixels are a negative class, which is never a label.
     smoothing
         dirichlet: who gets the share .01 that labels are smoothed by: each other class (as Malinin and Gales
         2018; default), or shared by all classes. Blum et al. 2021 do not say.

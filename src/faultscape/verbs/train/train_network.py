@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,14 @@ from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints, curves
 from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
+from faultscape.uncertainty.training.patches import Photos
 from faultscape.uncertainty.training.validation import Images, validate
 from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.train import network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
+from faultscape.verbs.train.negative_photos import NegativePhotos
+from faultscape.verbs.train.negatives import Negatives, find_negatives, taught_by
 from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
 from faultscape.verbs.train.result import Swept, Trained
@@ -107,7 +111,10 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
             f"--init {options.init}: a network cannot start from itself; give the new one another name"
         )
     withheld = find_withheld(study.stress, study.classes, options.data.withhold)
-    train_on, watch_on = find_examples(study, options.data, withheld)
+    negatives = find_negatives(study, options.data)
+    train_on, watch_on = find_examples(
+        study, options.data, withheld, None if negatives is None else partial(taught_by, negatives)
+    )
     device = devices.pick(options.machine.device or "", "torch")
     with (
         holding(
@@ -116,8 +123,8 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
         devices.fixed_threads(options.machine.threads or 0),
     ):
         wanted = network.want(root, options, withheld, len(train_on))
-        key = _key(root, options, wanted, train_on, watch_on)
-        provenance = _provenance(study, options, train_on, watch_on, withheld.names, key)
+        key = _key(root, options, wanted, train_on, watch_on, negatives)
+        provenance = _provenance(study, options, train_on, watch_on, withheld.names, key, negatives)
         if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
             if before["provenance"] != provenance:  # for example, labels of other images changed
                 descriptions.describe_again(folder, {"provenance": provenance})
@@ -126,7 +133,7 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
             print(note)
         begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
-        made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
+        made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance, negatives)
         _finish(folder, wanted, made, provenance)
         with changing(root):
             log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
@@ -163,9 +170,18 @@ def _test_images(train_on: Examples) -> list[str]:
     )
 
 
-def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
+def _key(
+    root: Path,
+    options: TrainOptions,
+    wanted: Wanted,
+    train_on: Examples,
+    watch_on: Examples,
+    negatives: Negatives | None,
+) -> str:
     """Return the key of a network: of everything it depends on, image by image."""
     described = json.loads(descriptions.description_text(wanted.description, {}))
+    if not wanted.description.negative_class:  # so that networks from before there was one are not others
+        del described["network"]["negative_class"]
     start = (
         (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "")
         if options.init
@@ -173,7 +189,8 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
     )
     watched = watch_on.key() if len(watch_on) else ""
     smoothed = (options.smoothing,) if options.smoothing else ()
-    about = (options.loss, options.machine.precision, *smoothed)
+    pasted = (negatives.key(),) if negatives is not None else ()
+    about = (options.loss, options.machine.precision, *smoothed, *pasted)
     # does not change the network
     plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}
     return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
@@ -186,11 +203,14 @@ def _provenance(
     watch_on: Examples,
     withheld: tuple[str, ...],
     key: str,
+    negatives: Negatives | None,
 ) -> JsonObject:
     """Return how a network was made, as recorded for `status` to detect that it is stale."""
     sets = sorted(train_on.sets | watch_on.sets)
     truth = study.truth(options.data.truth)
     given = _arguments(options)
+    if isinstance(negatives, NegativePhotos):
+        given["negatives"] = os.path.abspath(negatives.name)
     flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
     made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
     return {
@@ -200,6 +220,7 @@ def _provenance(
         "withheld": list(withheld),
         "images": len(train_on),
         **({"flags": list(flags)} if flags else {}),
+        **({"family": negatives.family} if negatives is not None else {}),
     }
 
 
@@ -211,6 +232,7 @@ def _train(
     options: TrainOptions,
     device: str,
     provenance: JsonObject,
+    negatives: Negatives | None,
 ) -> Made:
     """Train a network, and fit what is fitted after training."""
     net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
@@ -229,6 +251,12 @@ def _train(
         if plan.class_weights != "none"
         else ()
     )
+    photos = negatives if isinstance(negatives, NegativePhotos) else None
+    if weights and photos is not None and about.void_class:
+        weights = (
+            *weights[:-1],
+            1.0,
+        )  # no label counts what is pasted: as much as a class of median frequency
     task = Task(
         len(train_on),
         train_on.read,
@@ -238,6 +266,7 @@ def _train(
         about.std,
         train_on.called,
         options.smoothing or "each",
+        None if photos is None else Photos(len(photos), photos.read),
     )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)

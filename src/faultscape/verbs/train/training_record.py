@@ -44,6 +44,8 @@ def read_training(folder: Path) -> CardTraining | None:
             "batch": int(plan["batch"]),
             "rate": float(plan["rate"]),
             "inherited": [str(flag) for flag in provenance.get("flags", [])],
+            "negatives": str(arguments.get("negatives", "")),
+            "family": str(provenance.get("family", "")),
             "losses": losses_of(rows),
             "watched": [
                 [row.step, row.validation_miou, row.validation_nll]

@@ -17,6 +17,7 @@ from faultscape.metrics.scores.found_objects import RATES, object_places
 from faultscape.metrics.scores.grouped_counts import dense_counts
 from faultscape.metrics.scores.histogram import SIZE
 from faultscape.metrics.scores.thresholds import learnt_place, lowest_score
+from faultscape.reading.image_truths import validation_views
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardFlagged, CardThreshold
 from faultscape.verbs.predict.pixel_counts import counting_of
@@ -30,7 +31,9 @@ def thresholds(
     labelled: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> list[CardThreshold]:
     """Return the thresholds of every scorer of every model; [] without validation images."""
-    views = validation_views(labelled, conditions)
+    of_sets = [one for one in conditions if one.with_anomalies and one.validation]
+    views = validation_views(labelled.study, labelled.judged)
+    views = views or [(id_, one.holdout) for one in of_sets for id_ in one.images]
     tests = [one for one in conditions if one.with_anomalies and not one.validation]
     return [
         row
@@ -38,21 +41,6 @@ def thresholds(
         for folder in model.scorers
         for row in (_of_scorer(labelled, model, folder, views, tests) if views else [])
     ]
-
-
-def validation_views(labelled: LabelledStudy, conditions: Sequence[Condition]) -> list[View]:
-    """Return the views of images that thresholds are learnt from."""
-    first = next(iter(labelled.withheld), "")
-    judged = labelled.judged
-    collected = [
-        (image.id, "" if judged[image.id].anomaly else first)
-        for image in labelled.study.image_rows.values()
-        if image.role == "validation"
-        and not image.parent
-        and (judged[image.id].semantic or judged[image.id].anomaly)
-    ]
-    of_sets = [one for one in conditions if one.with_anomalies and one.validation]
-    return collected or [(id_, one.holdout) for one in of_sets for id_ in one.images]
 
 
 def _of_scorer(

@@ -2,7 +2,8 @@
 
 Conventions: chosen by the mean average precision over all sets with anomalies that are for validation
 (`Condition.validation`), among the scorers that were counted on the most of these; of equals the first. What
-is reported on the other sets has no part in it. Without such a set nothing is recommended.
+is reported on the other sets has no part in it. Nothing is recommended without such a set, or where the best
+does not beat chance, the mean share of anomalous pixels.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from faultscape.metrics.intervals.evidence import Ratios
 from faultscape.metrics.intervals.slopes import Linear
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardRecommended
-from faultscape.verbs.reliability.card import Judgement, interval_of
+from faultscape.verbs.reliability.card import Judgement, anomalous_share, interval_of
 from faultscape.verbs.reliability.conditions import Condition, Units
 from faultscape.verbs.reliability.numbers import ModelNumbers
 
@@ -49,6 +50,10 @@ def _of_model(found: Judgement, model: ModelNumbers, sets: Sequence[str], units:
     most = max(map(len, known.values()))
     means = {scorer: _mean([*of.values()]) for scorer, of in known.items() if len(of) == most}
     best = max(means, key=lambda scorer: means[scorer].value)
+    chance = float(np.mean([anomalous_share(found, name) or 0.0 for name in known[best]]))
+    if means[best].value <= chance:
+        why = f"none is better than chance on {', '.join(known[best])} ({best}: AP {means[best].value:.3f},"
+        return _row(model.name, "", (), why=f"{why} chance {chance:.3f})")
     row = _row(model.name, best, [*known[best]], value=means[best].value, instead_of=model.own_scorer[1])
     own = means.get(model.own_scorer[1])
     if own is None or best == model.own_scorer[1]:

@@ -1,0 +1,235 @@
+"""The method fusion: scores of a pixel, joined into one by weights that images with unknown objects taught,
+and by a small network that sees the scores around it.
+
+Conventions: a part is a scorer of logits (``entropy``, ``margin``, ...) or a method fitted to the same
+network, named by the digest of its file (``residual@3fa2c1b2d4e5``). Parts are scored at the grid of the
+logits, standardised over the images that teach, and joined there: sum w s + g(s). The network g has three
+convolutions of 3 x 3, of dilation 1, 2 and 4, and is 0 before training; without ``spatial`` it is left out.
+The score is the log-odds of an unknown object where known and unknown cells are equally frequent.
+Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost): softmax
+entropy, softmax distance and perceptual difference join a dissimilarity network, as inputs and by weights
+found afterwards. They also show the image, resynthesis and labels to the joining network; here only scores
+are joined, so that each part is a method of its own and can be left out. Loss, standardisation and shape are
+ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from faultscape.maps.winners import enlarged
+from faultscape.metrics.pixel_facts import facts_of
+from faultscape.metrics.scorers import score_pixels, scorer_named
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import words_of
+from faultscape.uncertainty.methods.block_fit import (
+    KNOWN,
+    NEGATIVE,
+    BlockPlan,
+    Examples,
+    Grids,
+    shape_of,
+    train_block,
+)
+from faultscape.uncertainty.methods.method import Fitted
+
+_DILATIONS = (1, 2, 4)
+_MOST_BYTES = 1 << 30  # of scores kept while learning
+
+
+def fusion_loss(fused: Tensor, labels: Tensor, known: int, negative: int) -> Tensor:
+    """Return the cross-entropy of fused scores (N, h, w), log-odds, and the labels (N, h, w) of their cells,
+    in a batch with so many ``known`` and ``negative`` cells: a mean over the cells of each kind.
+
+    >>> round(float(fusion_loss(torch.zeros(1, 1, 2), torch.tensor([[[0, 1]]]), 1, 1)), 4)  # 2 log 2
+    1.3863
+    """
+    on_known = softplus(fused)[labels == KNOWN].sum() / known
+    return on_known + softplus(-fused)[labels == NEGATIVE].sum() / negative
+
+
+def _network(parts: int, width: int) -> nn.Sequential:
+    wide = [parts, *[width] * (len(_DILATIONS) - 1)]
+    convs = [
+        nn.Conv2d(one, width, 3, padding=far, dilation=far) for one, far in zip(wide, _DILATIONS, strict=True)
+    ]
+    return nn.Sequential(*(layer for conv in convs for layer in (conv, nn.ReLU())))
+
+
+class FusionBlock(nn.Module):
+    """The join of the scores of some ``parts``: a weight for each, and, where ``width`` is above 0, a network
+    of that many channels.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, parts: int, width: int, seed: int = 0) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.around = _network(parts, width) if width else None
+            self.leave = nn.Conv2d(width, 1, 1) if width else None
+        if self.leave is not None:
+            nn.init.zeros_(self.leave.weight)
+            nn.init.zeros_(self.leave.bias)
+        self.weight = nn.Parameter(torch.full((parts,), 1 / parts))
+        self.bias = nn.Parameter(torch.zeros(()))
+        self.register_buffer("mean", torch.zeros(parts))
+        self.register_buffer("deviation", torch.ones(parts))
+
+    def measure(self, moments: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Take the means and deviations (P,) of the parts' scores."""
+        ((mean, deviation),) = moments
+        self.mean.copy_(mean)
+        self.deviation.copy_(deviation)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        """Return the fused score (N, h, w) of scores (N, P, h, w)."""
+        standard = (scores - self.mean[:, None, None]) / self.deviation[:, None, None]
+        fused = (self.weight[:, None, None] * standard).sum(1) + self.bias
+        if self.around is None or self.leave is None:
+            return fused
+        return fused + self.leave(self.around(standard))[:, 0]
+
+    def loss(
+        self, features: Sequence[Tensor], logits: Tensor, labels: Tensor, known: int, negative: int
+    ) -> Tensor:
+        """Return `fusion_loss` of scores, which stand in the place of logits; there are no features."""
+        del features
+        return fusion_loss(self(logits), labels, known, negative)
+
+
+class Fusion:
+    """A trained join, and its fitted parts {word: method}; ``layers`` are all that these tap."""
+
+    epsilon = 0.0
+
+    def __init__(
+        self,
+        layers: Sequence[str],
+        options: Mapping[str, Value],
+        tensors: Mapping[str, Tensor],
+        parts: Mapping[str, Fitted],
+    ) -> None:
+        self.layers = tuple(layers)
+        self.parts = dict(parts)
+        self._scores = _Scores(words_of(str(options["parts"])), parts)
+        width = int(options["width"]) if options["spatial"] else 0
+        self.block = FusionBlock(len(self._scores.words), width)
+        self.block.load_state_dict(dict(tensors))
+        self.block.eval().requires_grad_(requires_grad=False)
+
+    @classmethod
+    def train(
+        cls,
+        layers: Sequence[str],
+        options: Mapping[str, Value],
+        examples: Examples,
+        plan: BlockPlan,
+        folder: Path | None = None,
+        key: str = "",
+        device: str = "cpu",
+        tick: Callable[[int], None] = lambda _: None,
+        *,
+        parts: Mapping[str, Fitted],
+    ) -> tuple[Fusion, dict[str, object]]:
+        """Return the method with a join learnt from examples, its last loss and the weights of its parts."""
+        words = words_of(str(options["parts"]))
+        scored = _Scored(examples, _Scores(words, parts), layers, device)
+        block = FusionBlock(
+            shape_of(scored)[1], int(options["width"]) if options["spatial"] else 0, plan.seed
+        )
+        loss = train_block(block, scored, plan, folder, key, device, tick)
+        weights = dict(zip(words, block.weight.tolist(), strict=True))
+        return cls(layers, options, block.state_dict(), parts), {"loss": loss, "weights": weights}
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the fused score (N, 1, h, w), from what the parts make of the same features."""
+        return self.joined(values_of(self.parts, self.layers, features, logits), logits)
+
+    def joined(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the fused score (N, 1, h, w) of the values of each part."""
+        self.block.to(logits.device)
+        return (self.block(self._scores(values, logits))[:, None],)
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score resized bilinearly."""
+        return np.array(enlarged(values[0], size)[0])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights and moments of the join."""
+        return {name: value.cpu() for name, value in self.block.state_dict().items()}
+
+
+def values_of(
+    parts: Mapping[str, Fitted], layers: Sequence[str], features: Sequence[Tensor], logits: Tensor
+) -> dict[str, tuple[Tensor, ...]]:
+    """Return the values {word: arrays} of parts, from the grids of all their layers."""
+    grids = dict(zip(layers, features, strict=True))
+    return {
+        word: part.values([grids[layer] for layer in part.layers], logits) for word, part in parts.items()
+    }
+
+
+class _Scores:
+    """The scores of parts at the grid of the logits."""
+
+    def __init__(self, words: Sequence[str], parts: Mapping[str, Fitted]) -> None:
+        self.words = tuple(words)
+        self.parts = parts
+        self._plain = {word: scorer_named(word) for word in words if word not in parts}
+
+    def __call__(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> Tensor:
+        """Return the scores (N, P, h, w) from the values of each fitted part and logits (N, C, h, w)."""
+        held = logits.float().cpu().numpy()
+        size = (held.shape[3], held.shape[2])
+        made = np.empty((len(held), len(self.words), *held.shape[2:]), np.float32)
+        for image, own in enumerate(held):
+            facts = facts_of(own, size) if self._plain else None
+            for place, word in enumerate(self.words):
+                if word in self.parts:
+                    arrays = [value[image].float().cpu().numpy() for value in values[word]]
+                    made[image, place] = self.parts[word].score(arrays, size)
+                else:
+                    assert facts is not None
+                    made[image, place] = score_pixels(self._plain[word], facts, classes=len(own))
+        return torch.from_numpy(made).to(logits.device)
+
+
+class _Scored:
+    """Examples whose logits are the scores of parts."""
+
+    def __init__(self, examples: Examples, scores: _Scores, layers: Sequence[str], device: str) -> None:
+        self._examples = examples
+        self._scores = scores
+        self._layers = layers
+        self._device = device
+        self._kept = dict[int, list[Grids]]()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __call__(self, number: int) -> Sequence[Grids]:
+        """Return the scores of an image, kept in memory as long as there is room."""
+        if number in self._kept:
+            return self._kept[number]
+        made = [self._made(part) for part in self._examples(number)]
+        size = sum(part.size for part in made)
+        if self._bytes + size <= _MOST_BYTES:
+            self._kept[number] = made
+            self._bytes += size
+        return made
+
+    def _made(self, part: Grids) -> Grids:
+        features, logits, _ = part.shown(self._device)
+        with torch.no_grad():
+            found = values_of(self._scores.parts, self._layers, features, logits)
+            return Grids((), self._scores(found, logits)[0].cpu(), part.labels)

@@ -1,0 +1,179 @@
+"""fit fusion: scores of several methods joined by what unknown objects teach."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.errors import ModelError, OptionError
+from faultscape.reading.study import Study
+from faultscape.study.tables import label_maps
+from faultscape.uncertainty.method_files import digest, read_about
+from faultscape.verbs import graph
+from made_methods import fitted, kept
+from made_training import Trained, copy_of
+from refusals import refused, told
+
+TAUGHT = fs.FitData(negatives="train-fishyscapes-v2")
+JOINED = fs.FitData(negatives="val-fishyscapes-v2")
+QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
+
+
+@pytest.fixture(scope="session")
+def parts_once(blended_once: Trained, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """The study with two methods that can be joined."""
+    made = copy_of(blended_once, tmp_path_factory.mktemp("parts") / "trained")
+    fitted(made, "mahalanobis")
+    fitted(made, "residual", data=TAUGHT, method_options=QUICK)
+    return made
+
+
+@pytest.fixture
+def parts(parts_once: Trained, tmp_path: Path) -> Trained:
+    return copy_of(parts_once, tmp_path / "parts")
+
+
+def file_of(trained: Trained, name: str) -> Path:
+    return Path(trained.study, "methods", "plain", f"{name}.safetensors")
+
+
+def write_again(path: Path, about) -> None:
+    from faultscape.uncertainty.methods.method import read, write
+
+    write(path, about, read(path)[1])
+
+
+def states(trained: Trained, name: str) -> list[tuple[str, tuple[str, ...]]]:
+    held = graph.nodes(Study(Path(trained.study)))
+    return [(one.state, one.why) for one in held if one.name == f"plain/{name}"]
+
+
+def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trained) -> None:
+    study = parts.study
+    before = label_maps.content_digest(Path(study) / "predictions" / "plain")
+    line = ["fit", study, "fusion", "--model", "plain", "--negatives", "val-fishyscapes-v2"]
+    out = told(*line, "--steps", 12, "--width", 8, "--batch", 2)
+    layers = dict.fromkeys(
+        layer for name in ("mahalanobis", "residual") for layer in read_about(file_of(parts, name)).layers
+    )
+    assert f"plain: fusion at {', '.join(layers)} (trained-with-ood)" in out
+    assert "joins    entropy, margin, mahalanobis, residual" in out
+    words = [f"{name}@{digest(file_of(parts, name))}" for name in ("mahalanobis", "residual")]
+    about = read_about(file_of(parts, "fusion"))
+    assert about.options["parts"] == ",".join(["entropy", "margin", *words])
+    assert [(one.method, one.negatives) for one in about.parts] == [
+        ("mahalanobis", ""),
+        ("residual", "train-fishyscapes-v2"),
+    ]
+    assert states(parts, "fusion") == [("done", ())]
+    fs.predict(study, {"plain": parts.source}, scorer=["fusion", "residual", "msp"], engine="local")
+    assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
+    together = kept(parts, "residual"), kept(parts, "fusion")
+    fs.predict(study, {"plain": parts.source}, scorer=["residual"], engine="local")
+    np.testing.assert_array_equal(kept(parts, "residual"), together[0])
+    assert together[1].std() > 0
+
+
+def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> None:
+    fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+    first = file_of(parts, "fusion").read_bytes()
+    fitted(parts, "mahalanobis", method_options=fs.MethodOptions(shrink=0.5))
+    assert states(parts, "fusion") == [("stale", ("a method that it joins was fitted again or removed",))]
+    again = (
+        "plain: mahalanobis, a part of its method fusion, was fitted again or removed; fit fusion again:"
+        f" `faultscape fit {parts.study} fusion --model plain --batch 2 --negatives val-fishyscapes-v2"
+        " --steps 12 --width 8`"
+    )
+    with refused(ModelError, again):
+        fs.predict(parts.study, {"plain": parts.source}, scorer=["fusion"], engine="local")
+    fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+    assert states(parts, "fusion") == [("done", ())]
+    fitted(parts, "mahalanobis")
+    fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+    assert file_of(parts, "fusion").read_bytes() == first
+
+
+def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None:
+    path = file_of(parts, "mahalanobis")
+    write_again(path, replace(read_about(path), flags=("tuned-with-ood",), family="made up"))
+    some = replace(QUICK, parts="entropy,mahalanobis", spatial=False)
+    (found,) = fitted(parts, "fusion", data=JOINED, method_options=some).methods
+    assert found.flags == ("trained-with-ood", "tuned-with-ood")
+    about = read_about(file_of(parts, "fusion"))
+    assert list(about.more["fit"]["weights"]) == ["entropy", f"mahalanobis@{digest(path)}"]
+    assert about.families == ("drawn objects", "made up")
+    less = replace(some, parts="entropy,margin")
+    (found,) = fitted(parts, "fusion", data=JOINED, method_options=less).methods
+    assert (found.flags, found.layers) == (("trained-with-ood",), ())
+
+
+def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(
+    parts: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.methods import block_fit
+
+    def fit() -> bytes:
+        fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+        return file_of(parts, "fusion").read_bytes()
+
+    whole = fit()
+    file_of(parts, "fusion").unlink()
+    step = block_fit._step
+    done = list[int]()
+
+    def killed(*given) -> float:
+        if given[4] == 9 and 9 not in done:
+            done.append(9)
+            raise KeyboardInterrupt
+        done.append(given[4])
+        return step(*given)
+
+    monkeypatch.setattr(block_fit, "_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    assert fit() == whole
+    assert done == [*range(10), 9, 10, 11]
+
+
+def test_what_cannot_be_joined_is_refused_in_one_line(parts: Trained) -> None:
+    def refuses(error: type[Exception], says: str, words: str) -> None:
+        with refused(error, says):
+            fitted(parts, "fusion", data=JOINED, method_options=replace(QUICK, parts=words))
+
+    line = f"`faultscape fit {parts.study} knn --model plain`"
+    refuses(OptionError, f"--parts knn: is not fitted to plain; fit it first: {line}", "entropy,knn")
+    refuses(OptionError, "--parts entropy,entropy: names entropy twice", "entropy,entropy")
+    odd = "--parts residul: cannot be a part of a fusion; plain has .* Did you mean 'residual'"
+    refuses(OptionError, odd, "entropy,residul")
+    refuses(
+        OptionError,
+        "--parts mutual-information: cannot be a part of a fusion; plain has",
+        "mutual-information",
+    )
+    fitted(parts, "odin")
+    moved = r"--parts odin: it shows the network a moved image \(--epsilon\), which a fusion does not; leave"
+    refuses(OptionError, moved, "odin")
+    with refused(OptionError, "method fusion uses the layers of its parts; leave --layer and --select-layer"):
+        fitted(parts, "fusion", data=JOINED, method_options=QUICK, layer=["net.head:in"])
+    with refused(OptionError, "method fusion learns from unknown objects: blend some into training images"):
+        fitted(parts, "fusion", method_options=QUICK)
+
+
+def test_a_part_of_another_network_is_refused_by_name_and_left_out_otherwise(
+    parts: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = read_about(file_of(parts, "mahalanobis"))
+    write_again(file_of(parts, "mahalanobis"), replace(about, network="0" * 12))
+    why = "mahalanobis was fitted to a different network, different weights or other options"
+    with refused(ModelError, f"--parts mahalanobis: plain's {why}; fit it again, or leave it out of --parts"):
+        fitted(parts, "fusion", data=JOINED, method_options=replace(QUICK, parts="entropy,mahalanobis"))
+    capsys.readouterr()
+    fitted(parts, "fusion", data=TAUGHT, method_options=QUICK)
+    said = capsys.readouterr().out
+    assert f"note: {why}, and is left out; fit it again to join it" in said
+    assert "note: residual learnt from train-fishyscapes-v2 too, and may do better there" in said
+    assert "mahalanobis" not in read_about(file_of(parts, "fusion")).options["parts"]

@@ -1,0 +1,147 @@
+"""predict --mask-unknown: maps that are void from the threshold of a false-alarm rate on, as a model of their own,
+and lines that are refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.maps import runs
+from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables.corpus import read_corpus
+from networks_of_tests import colour_network
+from refusals import refused, told
+
+WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32) * 3
+
+
+def study_of(root: Path, *, labels: bool = True) -> tuple[str, str]:
+    """Eight images, four others of role validation, and a network; with labels or without."""
+    place = str(root / "study")
+    for name, images, seed in (("main", 8, 1), ("val", 4, 2)):
+        held = made.corpus(root / name, images=images, models=1, seed=seed)
+        told_ = {"classes": str(held.classes)} if name == "main" else {"set_": name, "role": "validation"}
+        fs.collect(place, str(held.photos), **told_)
+        shutil.copytree(held.truth, root / "labels" / ("" if name == "main" else name), dirs_exist_ok=True)
+    if labels:
+        fs.label.import_(place, str(root / "labels"))
+    return place, str(colour_network(root / "net.onnx", WEIGHTS))
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
+    """A study whose network was masked at 10 % false alarms, and what was said."""
+    place, net = study_of(tmp_path_factory.mktemp("masked"))
+    line = [
+        "predict",
+        place,
+        f"net={net}",
+        "--scorer",
+        "entropy",
+        "--mask-unknown",
+        ".1",
+        "--engine",
+        "local",
+    ]
+    return place, told(*line, "-q")
+
+
+def stored(place: str, name: str) -> dict[str, np.ndarray]:
+    where = label_maps.predictions(Path(place), name)
+    shards = {image.shard for image in read_corpus(Path(place))}
+    return {id_: runs.decode(code) for k in shards for id_, code in label_maps.read_maps(where, k).items()}
+
+
+def doubt_of(place: str) -> dict[str, np.ndarray]:
+    shards = {image.shard for image in read_corpus(Path(place))}
+    held = [outputs.read_kept(Path(place), "net", "doubt-entropy", shard) for shard in shards]
+    return {id_: of for rows in held for id_, (of,) in rows}
+
+
+def test_masks_are_the_maps_void_from_the_threshold_on(masked: tuple[str, list[str]]) -> None:
+    place, _ = masked
+    root = Path(place)
+    about = json.loads((root / "masks" / "net-masked.json").read_text())
+    maps, masks, doubt = stored(place, "net"), stored(place, "net-masked"), doubt_of(place)
+    assert set(masks) == set(maps)
+    for id_, map_ in maps.items():
+        unknown = doubt[id_] >= about["score"]
+        assert np.array_equal(masks[id_], np.where(unknown, 255, map_)), id_
+        file = cv2.imread(str(root / "masks" / "net-masked" / f"{id_}.png"), cv2.IMREAD_UNCHANGED)
+        assert np.array_equal(file, masks[id_])
+    truth = {
+        id_: runs.decode(code)
+        for shard in {image.shard for image in read_corpus(root)}
+        for id_, code in label_maps.read_maps(label_maps.truth(root, "labels"), shard).items()
+    }
+    ids = [image.id for image in read_corpus(root) if image.role == "validation"]
+    known = np.concatenate([doubt[id_][truth[id_] != 255] for id_ in ids])
+    assert 0.05 < (known >= about["score"]).mean() <= 0.1
+    assert (about["images"], about["scorer"], about["rate"]) == (4, "entropy", 0.1)
+
+
+def test_the_card_learns_the_same_threshold_and_counts_void_as_missed(masked: tuple[str, list[str]]) -> None:
+    place, said = masked
+    about = json.loads((Path(place) / "masks" / "net-masked.json").read_text())
+    card = fs.reliability(place, engine="local", worst=0).document
+    (row,) = [one for one in card["thresholds"] if one["rate"] == 0.1]
+    assert row["score"] == pytest.approx(about["score"], rel=1e-11)
+    shown = f"net-masked: void from entropy {about['score']:.5g} on, at most 10 % of the known pixels of 4"
+    assert any(shown in line for line in said)
+    assert "net-masked" in fs.Study(place).models
+    miou = {
+        c["model"]: c["value"] for c in card["cells"] if (c["metric"], c["condition"]) == ("miou", "main")
+    }
+    assert set(miou) == {"net", "net-masked"}
+
+
+def test_masked_again_at_another_rate_or_in_a_study_that_moved_the_old_masks_are_gone(
+    masked: tuple[str, list[str]], tmp_path: Path
+) -> None:
+    place = str(shutil.copytree(masked[0], tmp_path / "moved"))
+    net = str(Path(masked[0]).parent / "net.onnx")
+    before = json.loads((Path(place) / "masks" / "net-masked.json").read_text())
+    (Path(place) / "masks" / "net-masked" / "gone.png").write_bytes(b"")
+    how = {"scorer": "entropy", "scoring": fs.Scoring(mask_unknown=0.5), "engine": "local"}
+    again = fs.predict(place, {"net": net}, **how)
+    assert again.masked["net-masked"].score < before["score"]
+    assert np.mean([(mask == 255).mean() for mask in stored(place, "net-masked").values()]) > 0.3
+    assert not (Path(place) / "masks" / "net-masked" / "gone.png").exists()
+    assert again.models["net-masked"] == (12, 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"rate": 5}, "--mask-unknown 5: is not a share of false alarms between 0 and 1, for example .05"),
+        ({"scorer": ["msp", "entropy"]}, "needs one --scorer, whose threshold is learnt; got msp, entropy"),
+        ({"scorer": None}, "needs one --scorer, whose threshold is learnt; got none"),
+        ({"measure": True}, "needs the doubt of every pixel, which --measure does not keep"),
+        ({"shard": "1/2"}, "run it without --shard"),
+    ],
+)
+def test_a_line_that_cannot_mask_is_refused(tmp_path: Path, more: dict, says: str) -> None:
+    told_ = {"scorer": ["msp"], "scoring": fs.Scoring(mask_unknown=more.pop("rate", 0.05))} | more
+    with refused(OptionError, says):
+        fs.predict(str(tmp_path), {"net": "net.onnx"}, **told_)
+
+
+def test_without_labels_to_learn_from_or_with_its_name_taken_nothing_runs(tmp_path: Path) -> None:
+    place, net = study_of(tmp_path, labels=False)
+    how = {"scorer": "msp", "scoring": fs.Scoring(mask_unknown=0.05), "engine": "local"}
+    with refused(StudyError, "no image of role validation has labels to learn a threshold from"):
+        fs.predict(place, {"net": net}, **how)
+    fs.label.import_(place, str(tmp_path / "labels"))
+    fs.predict(place, {"net-masked": net}, engine="local")
+    with refused(ModelError, "net-masked is already a model of the study"):
+        fs.predict(place, {"net": net}, **how)
+    assert [*fs.Study(place).models] == ["net-masked"]
