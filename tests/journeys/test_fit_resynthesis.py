@@ -44,17 +44,17 @@ def test_resynthesis_is_a_scorer_and_a_part_without_flags_and_changes_no_label(b
 
 
 def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
-    trained: Trained, monkeypatch: pytest.MonkeyPatch
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from faultscape.uncertainty.methods import block_fit
     from faultscape.verbs.fit import shown_labels
 
     def fit() -> bytes:
-        fitted(trained, "resynthesis", method_options=QUICK)
-        return file_of(trained).read_bytes()
+        fitted(predicted, "resynthesis", method_options=QUICK)
+        return file_of(predicted).read_bytes()
 
     whole = fit()
-    file_of(trained).unlink()
+    file_of(predicted).unlink()
     step = block_fit._step
     done = list[int]()
 
@@ -73,14 +73,14 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
     assert done == [*range(10), 9, 10, 11]
 
 
-def test_withheld_classes_teach_nothing(trained: Trained) -> None:
+def test_withheld_classes_teach_nothing(predicted: Trained) -> None:
     """Cars, the last class, are withheld: their pixels have no label."""
     from faultscape.verbs.fit.open_model import open_model
     from faultscape.verbs.fit.samples import meaning_of
     from faultscape.verbs.fit.shown_labels import ShownLabels
     from faultscape.verbs.train.labelled_images import find_labelled
 
-    study = Study(Path(trained.study))
+    study = Study(Path(predicted.study))
     model = open_model(study, "plain", "cpu")
     rows = find_labelled(study, None, None, "train", "set")
     shown = ShownLabels(study, model, meaning_of(model, study), rows)
@@ -95,14 +95,13 @@ def test_withheld_classes_teach_nothing(trained: Trained) -> None:
     assert len(places) >= 2
 
 
-def test_what_resynthesis_cannot_use_is_refused_in_one_line(trained: Trained) -> None:
+def test_what_resynthesis_cannot_use_is_refused_in_one_line(predicted: Trained) -> None:
     uses = "method resynthesis uses only image and logits; leave --layer and --select-layer out"
     with refused(OptionError, uses):
-        fitted(trained, "resynthesis", method_options=QUICK, layer=["net.head:in"])
+        fitted(predicted, "resynthesis", method_options=QUICK, layer=["net.head:in"])
     for option in ("images", "keep_embeddings"):
         with refused(OptionError, f"--{option.replace('_', '-')} has no effect on method resynthesis"):
-            fitted(trained, "resynthesis", method_options=QUICK, data=fs.FitData(**{option: 3}))
-    fs.predict(trained.study, {"plain": trained.source}, engine="local")
-    shutil.rmtree(Path(trained.study, "models", "plain"))
-    with refused(ModelError, "backbone.py"):
-        fitted(trained, "resynthesis", method_options=QUICK)
+            fitted(predicted, "resynthesis", method_options=QUICK, data=fs.FitData(**{option: 3}))
+    shutil.rmtree(Path(predicted.study, "models", "plain"))
+    with refused(ModelError, "models/plain: not a trained network: it has no network.json"):
+        fitted(predicted, "resynthesis", method_options=QUICK)
