@@ -308,3 +308,19 @@ def test_the_weight_of_a_void_class_that_only_pasted_pixels_have_is_one(
     train(trained, "net", violet(tmp_path / "violet"), plan, loss="void-class")
     assert seen[0][-1] == 1.0
     assert VOID not in range(len(seen[0]))
+
+
+def test_status_gives_the_line_back_and_says_when_the_folder_is_gone(
+    trained: Trained, tmp_path: Path
+) -> None:
+    place = violet(tmp_path / "violet")
+    train(trained, "net", place)
+
+    def node() -> graph.Node:
+        return next(one for one in graph.nodes(Study(Path(trained.study))) if one.name == "net")
+
+    write(Path(place, "new.png"), np.full((30, 30, 3), VIOLET, np.uint8))
+    assert f" --negatives {place} " in f"{node().line} "
+    assert not node().in_the_way
+    shutil.rmtree(place)
+    assert node().in_the_way.startswith(f"{place} of --negatives is gone; put it back, or train without")

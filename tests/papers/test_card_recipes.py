@@ -174,8 +174,11 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
     fs.stress.blend(study, preset="fs-static", set_="main", frames=2)
-    models = fishyscapes.train(study, "segformer-b0", few)
-    assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES]
+    (tmp_path / "other").mkdir()
+    noise = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
+    assert cv2.imwrite(str(tmp_path / "other" / "noise.png"), noise)
+    models = fishyscapes.train(study, "segformer-b0", few, str(tmp_path / "other"))
+    assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES, fishyscapes.PASTED]
     quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
     fitted = fishyscapes.fit(study, "base", fishyscapes.VALIDATION, quick, fs.FitData(keep_embeddings=600))
     card = fishyscapes.table_1(study, models, None, fitted).document
@@ -183,7 +186,8 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
         (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
     }
     assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
-    assert {(loss, scorer) for loss, scorer in fishyscapes.LOSSES.items()} <= rows
+    trained = {**fishyscapes.LOSSES, fishyscapes.PASTED: ["outlier", "outlier-msp"]}
+    assert {(name, scorer) for name, scorers in trained.items() for scorer in scorers} <= rows
     assert {("bayesian", scorer) for scorer in fishyscapes.MEMBERS} <= rows
     # Table 3
     errors = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"}

@@ -27,12 +27,13 @@ VALIDATION = "fs-static-v2-validation"  # set on which methods are tuned
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]
 # fitted to a trained network
 METHODS: list[FitMethod] = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
-LOSSES: dict[LossName, str] = {
-    "void-class": "void",
-    "entropy": "entropy",
-    "outlier-head": "outlier",
-    "dirichlet": "differential-entropy",
+LOSSES: dict[LossName, list[str]] = {
+    "void-class": ["void"],
+    "entropy": ["entropy"],
+    "outlier-head": ["outlier", "outlier-msp"],  # 4.3: alone, and with the softmax of the segmentation
+    "dirichlet": ["differential-entropy"],
 }
+PASTED = "outlier-head-pasted"  # 4.3: with pieces of other images, of random size, pasted in
 # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
 FLOW = fs.MethodOptions(steps=200_000, rate=1e-4)
 DATA = fs.FitData()
@@ -66,17 +67,24 @@ def web(study: str, objects: str, edition: str) -> None:
     )
 
 
-def train(study: str, backbone: str = BACKBONE, plan: fs.TrainingPlan | None = None) -> dict[str, str]:
+def train(
+    study: str, backbone: str = BACKBONE, plan: fs.TrainingPlan | None = None, negatives: str | None = None
+) -> dict[str, str]:
     """Train the base network and those in 5.1 that need their own training; return {name: source}. The
     Bayesian network has dropout in its middle (B.3); the others start from the base, a prior network except
-    for its last layer (B.4).
+    for its last layer (B.4). An outlier head learns from void, with a folder of other images (``negatives``)
+    another one from these.
     """
     told = plan or fs.TrainingPlan()
     fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", plan=told)
     fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], plan=told)
     for loss in LOSSES:
         fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, plan=told)
-    return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES)}
+    pasted = (PASTED,) if negatives else ()
+    for name in pasted:
+        data = fs.TrainingData(negatives=negatives)
+        fs.train(study, name, init=BASE, preset="s4-bayesian", loss="outlier-head", plan=told, data=data)
+    return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES, *pasted)}
 
 
 def fit(
@@ -110,7 +118,7 @@ def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
     """Return the scorers of a network made by `train`; for any other network, the general ones and those of
     methods fitted to it.
     """
-    own = {**{str(loss): [scorer] for loss, scorer in LOSSES.items()}, "bayesian": MEMBERS}
+    own = {**LOSSES, PASTED: LOSSES["outlier-head"], "bayesian": MEMBERS}
     return own.get(model, [*SCORERS, *fitted])
 
 

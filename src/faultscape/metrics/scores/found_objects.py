@@ -85,7 +85,7 @@ def found_shares(
     if draws is not None:
         units = draws.weights.shape[1]
         known, objects = counts_by_unit(images, np.arange(len(images)) if of is None else of, units, n, p)
-        used = objects.any(1)
+        used = np.asarray(objects.any(1))
         if min(known.any(1).sum(), used.sum()) >= LEAST:
             drawn = draws.weights[1 : 1 + draws.resamples].astype(float)
             rows = [drawn[low : low + _TOGETHER] for low in range(0, len(drawn), _TOGETHER)]

@@ -404,7 +404,7 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "images": len(condition.images),
         "sets": list(condition.sets),
         "holdout": condition.holdout,
-        **({"family": told.tested_family(labelled.study, condition)} if condition.with_anomalies else {}),
+        "family": told.tested_family(labelled.study, condition),
         "corruption": condition.corruption,
         "severity": condition.severity,
         "of": condition.of,

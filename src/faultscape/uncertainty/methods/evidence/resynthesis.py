@@ -1,7 +1,7 @@
-"""The method resynthesis: an image is painted anew from the labels that the network gave it; where a second
-network sees that the two differ, something is not what its label says.
+"""The method resynthesis: an image is painted again from the labels that the network gave it; where a
+second network sees that the two differ, something is not what its label says.
 
-Conventions: the image is that which the network sees (`layers.IMAGE`), standardised, at about 256 x 128
+Conventions: the image is that which the network sees (`catalogue.IMAGE`), standardised, at about 256 x 128
 pixels and its own proportions; labels are places of the study's class list. Both networks learn at once, from
 training images beside labels of which some instances were swapped (`swapped_labels`): the generator paints
 what is labelled truly, as near to the image as it can; the discrepancy network finds the swapped instances,
@@ -170,7 +170,7 @@ class Resynthesis:
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
         """Return the log-odds (N, 1, h, w) of the image, the only one of ``features``, beside the labels of
-        the logits. ModelError if these are of other classes than it learnt.
+        the logits. ModelError if it learnt from another number of channels.
         """
         (image,) = features
         channels = self.block.channels

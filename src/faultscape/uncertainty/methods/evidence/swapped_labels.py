@@ -43,8 +43,8 @@ class Shown(Protocol):
 
 
 class Swapped:
-    """Examples for `train_block`: the image in place of features, swapped labels (1, h, w) in place of
-    logits, and which cells were swapped.
+    """Examples for `train_block`: images instead of features, swapped labels (1, h, w) instead of logits, and
+    which cells were swapped.
     """
 
     def __init__(self, shown: Shown, classes: Sequence[int], seed: int) -> None:
