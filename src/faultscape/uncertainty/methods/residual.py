@@ -79,16 +79,17 @@ class ResidualBlock(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.enter = nn.ModuleList([Entrance(wide, width) for wide in (*widths, classes)])
+            self._entrances = [Entrance(wide, width) for wide in (*widths, classes)]
+            self.enter = nn.ModuleList(self._entrances)
             mixed = [nn.Conv2d(width, width, 3, padding=wide, dilation=wide) for wide in _DILATIONS]
             self.mix = nn.Sequential(*(part for conv in mixed for part in (nn.ReLU(), conv)), nn.ReLU())
             self.leave = nn.Conv2d(width, classes, 1)
-        nn.init.zeros_(self.leave.weight)
-        nn.init.zeros_(self.leave.bias)
+        for value in self.leave.parameters():
+            nn.init.zeros_(value)
 
     def measure(self, moments: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Let the first layers standardise what they see, by the means and deviations (D,) of channels."""
-        for layer, (mean, deviation) in zip(self.enter, moments, strict=True):
+        for layer, (mean, deviation) in zip(self._entrances, moments, strict=True):
             layer.measure(mean, deviation)
 
     def forward(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
