@@ -470,7 +470,7 @@ def grid_at(values, size):
     """Return what a layer gave as a grid."""
     from faultscape.uncertainty.methods.embeddings import as_grid
 
-    return as_grid(values, size)
+    return as_grid(values[0] if isinstance(values, tuple | list) else values, size)
 
 
 def main() -> None:
