@@ -3,9 +3,9 @@
 Conventions: the network never runs here: a `Grids` holds its output for an image, and the images of a step
 are drawn by the seed and the step, so that a killed fit goes on from its last checkpoint to the same block.
 A cell of the logits is ``NEGATIVE`` where half of its pixels or more are of an unknown object, ``OPEN`` if it
-has any void or withheld pixel and is not negative, and ``KNOWN`` otherwise; open cells count in no loss. The
-loss of a batch is a mean over its known cells and one over its negative cells, so that a small object weighs
-as much as the rest of its image. Adam's rate falls linearly to 0. Nothing chooses a step by the negatives.
+has any void or withheld pixel and is not negative, and ``KNOWN`` otherwise; open cells count in no loss. A
+loss is told how many cells of both kinds its batch has, so that the losses of the images of a batch add up to
+that of the batch. Adam's rate falls linearly to 0. Nothing chooses a step by the negatives.
 """
 
 from __future__ import annotations

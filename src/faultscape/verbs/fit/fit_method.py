@@ -57,7 +57,7 @@ from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_
 from faultscape.verbs.fit.shown_labels import ShownLabels
 from faultscape.verbs.options import FitOptions
 from faultscape.verbs.stress.object_families import family_of_set
-from faultscape.verbs.train.anomalous_images import tested_note
+from faultscape.verbs.train.anomalous_images import note_of_tested
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.tested_objects import refuse_tested
 
@@ -287,7 +287,7 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
         return None
     found = Negatives(study, options.data.negatives, options.truth)
     refuse_tested(study, found)
-    if note := tested_note(found, "to learn from"):
+    if note := note_of_tested(found, "to learn from"):
         print(note)
     return found
 
