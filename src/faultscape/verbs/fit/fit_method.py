@@ -7,7 +7,6 @@ by the option and value of a sweep. The file records the network (a digest) and 
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,8 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
-from faultscape.prediction import devices, stamps
-from faultscape.prediction.doubt_methods import OnBackbone, built
+from faultscape.prediction import devices
+from faultscape.prediction.doubt_methods import OnBackbone
 from faultscape.prediction.sources.backbone import Backbone
 from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
@@ -29,7 +28,7 @@ from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
+from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.block_fit import BlockPlan
 from faultscape.uncertainty.methods.catalogue import IMAGE, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
@@ -48,6 +47,7 @@ from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
+from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
@@ -155,7 +155,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := _fitted_before(study, asked, model, provenance, backbone)) is not None:
+    if (before := fitted_before(study, asked, model, provenance, backbone)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -489,7 +489,7 @@ def _made(
 ) -> FittedMethods:
     made = []
     searched = dict(of_layers)
-    named = _named_methods(asked)
+    named = named_methods(asked)
     folder = work.study.root / "methods" / work.name
     for name, swept in named:
         own = {**base, **swept}
@@ -561,60 +561,4 @@ def _made(
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
         negatives=taught,
-    )
-
-
-def _fitted_before(
-    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject, backbone: Backbone | None
-) -> FittedMethods | None:
-    """Return the methods that the same command fitted before to the same network, backbone, images and
-    labels; None if any of these changed, or if an image that could not be read is back.
-    """
-    digest = backbone.digest if backbone else ""
-    made = []
-    searches = dict[str, tuple[Tried, ...]]()
-    about = None
-    for name, _ in _named_methods(asked):
-        path = study.root / "methods" / asked.model / f"{name}{ENDING}"
-        try:
-            about = read_about(path)
-            built(path)
-        except ModelError:  # missing or damaged
-            return None
-        said = json.dumps([about.provenance, about.network, about.backbone, about.shown], sort_keys=True)
-        if said != json.dumps([provenance, model.digest, digest, model.shown], sort_keys=True):
-            return None
-        more: Any = about.more
-        unread = [*more.get("unreadable", {}).items()]
-        if unread and stamps.again([*study.image_rows.values()], unread):
-            return None
-        made.append(FittedMethod(name, about.layers, about.options, about.flags))
-        searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
-    assert about is not None
-    more = about.more
-    return FittedMethods(
-        asked.options.study,
-        asked.model,
-        model.source,
-        tuple(made),
-        more["images"],
-        more["embeddings"],
-        searches,
-        negatives=about.negatives,
-    )
-
-
-def _named_methods(asked: Request) -> list[tuple[str, dict[str, Value]]]:
-    """Return the name of each method to fit, with its swept option."""
-    key, values = asked.swept
-    swept = [
-        (f"{asked.method.name}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values
-    ]
-    return swept or [(asked.options.as_ or asked.method.name, {})]
-
-
-def _shown(value: Value) -> str:
-    """Return a value as written in a method's name."""
-    return (
-        f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
     )
