@@ -13,9 +13,10 @@ images), one with MC dropout, and one with neither (ce), their control. Methods 
 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images
 with objects blended in, of other drawn objects than the test images have, and reported as rows of their own.
 Methods that learn from unknown objects beside the network see training images with three objects each, drawn
-with another seed than those of validation and test, without those that look like one of these. Every second
-of the 233 test images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3,
-and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
+with another seed than those of validation and test, without those that look like one of these. A fusion
+learns on the validation images that options are searched on. Every second of the 233 test images is judged:
+with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes.
+Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
 
@@ -39,7 +40,7 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.uncertainty.methods.catalogue import METHODS, method_named
+from faultscape.uncertainty.methods.catalogue import IMAGE, METHODS, method_named
 
 PLAIN = ("random", "msp", "entropy", "gen", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
@@ -54,6 +55,7 @@ FITTED = {
     "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
     "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
     "reconstruction": {},
+    "resynthesis": {},
 }
 SEARCHED = {
     "odin-searched": {},
@@ -68,6 +70,8 @@ SEARCHED = {
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
 # learnt with unknown objects, beside the network
 TAUGHT = {"residual": {}, "reconstruction-taught": {}}
+# join the others, and learn on the validation images that nothing else learns from
+JOINED = {"fusion": {}, "fusion-weights": {"method_options": fs.MethodOptions(spatial=False)}}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),
@@ -178,7 +182,7 @@ def job(
         learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
     )
     minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
-    methods = {**FITTED, **SEARCHED, **TAUGHT} if kind == "linear" else {}
+    methods = {**FITTED, **SEARCHED, **TAUGHT, **JOINED} if kind == "linear" else {}
     for called, options in methods.items():
         fit = folder / "fits" / name / f"{called}.json"  # of a job that was killed, what was fitted before
         if not fit.exists():
@@ -234,9 +238,10 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     layers = {"layer": STAGES} if called in ("flow-minimum", "flow-logistic") else {}
     searched = {"validation": VALIDATION} if called in SEARCHED else {}
     named = {} if called == method else {"as_": called}
-    data = {} if method in ("odin", "reconstruction") else {"data": fs.FitData(keep_embeddings=KEPT)}
-    if called in TAUGHT:
-        data = {"data": fs.FitData(negatives=NEGATIVES)}
+    whole = method in ("odin", "reconstruction", "resynthesis")  # no embeddings are drawn for it
+    data = {} if whole else {"data": fs.FitData(keep_embeddings=KEPT)}
+    if called in (*TAUGHT, *JOINED):
+        data = {"data": fs.FitData(negatives=NEGATIVES if called in TAUGHT else VALIDATION)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
     tables = dict(found.searches)
     if called == "flow-searched":
@@ -277,7 +282,7 @@ def table(folder: Path) -> None:
     """Print the rows of what is there, and the searches: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
     cards = {id(cell): card_of(folder, cell) for cell in cells}
-    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED, *TAUGHT)]
+    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED, *TAUGHT, *JOINED)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
@@ -352,6 +357,8 @@ def cost(backbone: str, device: str, turns: int) -> None:
     from faultscape.prediction.sources.torch_network import watched
     from faultscape.uncertainty import description as d
     from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.evidence.fusion import Fusion, FusionBlock
+    from faultscape.uncertainty.methods.evidence.resynthesis import ResynthesisBlock
     from faultscape.uncertainty.methods.flow_density import FlowDensity
     from faultscape.uncertainty.methods.flow_fit import TrainedFlow
     from faultscape.uncertainty.methods.layers import layers_of_scales
@@ -416,6 +423,16 @@ def cost(backbone: str, device: str, turns: int) -> None:
         ends,
     )
 
+    painter = of_block("resynthesis", [IMAGE], ResynthesisBlock(torch.arange(19), 19, width))
+    rows["`resynthesis`"] = (painter, [image])
+    word = f"resynthesis@{'0' * 12}"
+    options = {**method_named("fusion").options, "parts": f"entropy,margin,{word}"}
+    join = FusionBlock(3, int(options["width"])).state_dict()
+    rows["`fusion` of entropy, margin and resynthesis"] = (
+        Fusion([IMAGE], options, join, {word: painter}),
+        [image],
+    )
+
     clock = time.process_time if device == "cpu" else time.perf_counter
 
     def timed(run) -> float:
@@ -470,7 +487,7 @@ def grid_at(values, size):
     """Return what a layer gave as a grid."""
     from faultscape.uncertainty.methods.embeddings import as_grid
 
-    return as_grid(values, size)
+    return as_grid(values[0] if isinstance(values, tuple | list) else values, size)
 
 
 def main() -> None:

@@ -228,6 +228,7 @@ def method_rows() -> Rows:
         "one": "one",
         "several": "one or several",
         "pair": "a coarse and a fine one",
+        "image": "the image",
         "parts": "those of its parts",
     }
     for method in METHODS:

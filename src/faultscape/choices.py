@@ -77,5 +77,6 @@ FitMethod = Literal[
     "flow",
     "residual",
     "reconstruction",
+    "resynthesis",
     "fusion",
 ]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import MetricError, OptionError, StudyError
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
 from faultscape.uncertainty.method_files import read_about
 from faultscape.verbs import graph
 from made_methods import fitted, kept
@@ -33,7 +34,7 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
         *("fit", study, method, "--model", "plain", "--negatives", "train-fishyscapes-v2"),
         *("--steps", 12, "--width", 8, "--batch", 2),
     )
-    layers = {"residual": "net.body.0, net.head:in", "reconstruction": "net.head:in, net.body.0"}[method]
+    layers = {"residual": "net.body, net.head:in", "reconstruction": "net.head:in, net.body"}[method]
     assert f"plain: {method} at {layers} (trained-with-ood)" in out
     assert "taught   by the unknown objects of train-fishyscapes-v2" in out
     fs.predict(study, {"plain": blended.source}, scorer=["msp", method], engine="local")
@@ -129,6 +130,30 @@ def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
     monkeypatch.setattr(negatives, "_MOST_BYTES", 0)
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     assert path.read_bytes() == kept_in_memory
+
+
+def test_images_that_cannot_be_read_are_left_out_and_told(
+    blended: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.errors import ImageError
+    from faultscape.verbs.collect import unread_images
+
+    read, lost = unread_images.read_photo, {"train-fishyscapes-v2/004"}
+
+    def some(image):
+        if image.id in lost or "all" in lost:
+            raise ImageError(f"{image.id} is gone")
+        return read(image)
+
+    monkeypatch.setattr(unread_images, "read_photo", some)
+    fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
+    left_out = "note: 1 image with unknown objects cannot be read and is left out (failures.csv): "
+    assert left_out in capsys.readouterr().out
+    rows = [row for row in read_failures(Path(blended.study)) if row.stage == "fit"]
+    assert [(row.name, row.image) for row in rows] == [("residual/plain", "train-fishyscapes-v2/004")]
+    lost.add("all")
+    with refused(MetricError, "none of the images to learn from can be read"):
+        fitted(blended, "residual", data=NEGATIVES, method_options=QUICK, seed=1)
 
 
 def test_a_layer_is_chosen_with_other_objects_than_those_that_teach(blended: Trained) -> None:

@@ -359,3 +359,25 @@ def test_a_part_of_the_images_is_ranked_by_its_points(study: str, corpus: made.C
         assert score == pytest.approx(
             sum(b / e for b, e in zip(both, either, strict=True) if e) / sum(e > 0 for e in either)
         )
+
+
+def test_a_selection_of_points_can_be_named_before_and_after_answers(study: str, corpus: made.Corpus):
+    drawn(study)
+    fs.select(study, as_="others", sampling=fs.Sampling(points=40), engine="local")
+
+    def of(selection: str | None = None) -> str | None:
+        points = fs.plan(study, selection=selection, engine="local").points
+        assert points is not None
+        return points["selection"]
+
+    assert of("others") == "others"
+    answer(study, corpus)
+    assert of() == "points"
+    assert of("others") == "others"
+
+
+def test_a_named_selection_of_points_from_other_images_is_refused(study: str, corpus: made.Corpus):
+    drawn(study)
+    fs.collect(study, corpus.photos, set_="again")
+    with refused(SelectionError, "selection 'points' was drawn from other images"):
+        fs.plan(study, selection="points", engine="local")

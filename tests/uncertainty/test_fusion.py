@@ -58,7 +58,7 @@ def examples_of(torch, count: int = 6):
 
 
 def test_the_loss_is_that_of_its_definition(torch) -> None:
-    from faultscape.uncertainty.methods.evidence.fusion import fusion_loss
+    from faultscape.uncertainty.methods.evidence.fusion import odds_loss
 
     rng = np.random.default_rng(0)
     fused = rng.normal(0, 3, (2, 3, 5))
@@ -66,7 +66,7 @@ def test_the_loss_is_that_of_its_definition(torch) -> None:
     share = 1 / (1 + np.exp(-fused))
     expected = -np.log(1 - share)[labels == 0].mean() - np.log(share)[labels == 1].mean()
     counts = int((labels == 0).sum()), int((labels == 1).sum())
-    found = fusion_loss(torch.from_numpy(fused), torch.from_numpy(labels), *counts)
+    found = odds_loss(torch.from_numpy(fused), torch.from_numpy(labels), *counts)
     assert float(found) == pytest.approx(expected, abs=1e-6)
 
 

@@ -24,9 +24,9 @@ def test_the_error_is_that_of_ssim_over_windows_of_five_cells(torch) -> None:
         rows, columns = slice(max(0, y - 2), y + 3), slice(max(0, x - 2), x + 3)
         for channel in range(3):
             a, b = (one[0, channel, rows, columns].ravel() for one in (made, given))
-            spread = a.var() + b.var() + c2
-            same = (2 * a.mean() * b.mean() + c1) * (2 * np.cov(a, b, bias=True)[0, 1] + c2)
-            wanted[y, x] += (1 - same / ((a.mean() ** 2 + b.mean() ** 2 + c1) * spread)) / 2 / 3
+            of_means = (2 * a.mean() * b.mean() + c1) / (a.mean() ** 2 + b.mean() ** 2 + c1)
+            of_deviations = (2 * np.cov(a, b, bias=True)[0, 1] + c2) / (a.var() + b.var() + c2)
+            wanted[y, x] += (1 - (of_means + of_deviations) / 2) / 2 / 3
     found = error_of(torch.from_numpy(made), torch.from_numpy(given))[0].numpy()
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
@@ -40,7 +40,7 @@ def test_the_loss_is_that_of_its_definition(torch) -> None:
     share = 1 / (1 + np.exp(-score))
     on_known, on_object = labels == 0, labels == 1
     of_error = error[on_known].mean() + (1 - error[on_object]).mean()
-    of_score = -np.log(1 - share[on_known]).mean() - np.log(share[on_object]).mean()
+    of_score = -np.log(np.where(on_object, share, 1 - share))[on_known | on_object].mean()
     given = torch.from_numpy(error), torch.from_numpy(score), torch.from_numpy(labels)
     counts = int(on_known.sum()), int(on_object.sum())
     assert float(reconstruction_loss(*given, *counts)) == pytest.approx(of_error + of_score, abs=1e-6)

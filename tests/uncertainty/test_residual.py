@@ -59,7 +59,7 @@ def test_the_loss_is_that_of_its_definition(torch) -> None:
             total[1] += (np.log(1 / 4 / p) / 4).sum() + np.log(1 + np.exp(-energy))
     given = torch.from_numpy(moved), torch.from_numpy(frozen), torch.from_numpy(labels)
     found = residual_loss(*given, known, negative)
-    assert float(found) == pytest.approx(total[0] / known + total[1] / negative, abs=1e-6)
+    assert float(found) == pytest.approx((total[0] + total[1]) / (known + negative), abs=1e-6)
     parts = [residual_loss(*(one[k : k + 1] for one in given), known, negative) for k in range(2)]
     assert float(sum(parts)) == pytest.approx(float(found), abs=1e-6)
 

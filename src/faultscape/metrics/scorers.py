@@ -333,6 +333,14 @@ SCORERS: tuple[Scorer, ...] = (
         source="Vojir et al. 2021 (JSRNet)",
     ),
     Scorer(
+        "resynthesis",
+        "Resynthesis",
+        "log-odds that x differs from an image painted from its labels",
+        _not_computed,
+        needs="fitted",
+        source="Lis et al. 2019",
+    ),
+    Scorer(
         "fusion",
         "Fusion",
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",

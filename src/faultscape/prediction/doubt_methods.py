@@ -28,7 +28,7 @@ from faultscape.uncertainty.method_files import (
     words_of,
 )
 from faultscape.uncertainty.method_files import digest as digest_of
-from faultscape.uncertainty.methods.catalogue import PARTS, method_named
+from faultscape.uncertainty.methods.catalogue import IMAGE, PARTS, method_named
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -146,8 +146,9 @@ def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
 
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
-    """Return the names of all layers that the methods tap."""
-    return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))
+    """Return the names of all layers that the methods tap; the image itself is none."""
+    layers = (layer for method in methods.values() for layer in method.layers)
+    return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
 
 
 def with_values(
@@ -203,8 +204,10 @@ def _values(
     device = network.device if network.device.startswith("cuda") else "cpu"
     out = []
     with running(network.name, device, "float32"):
-        for answer in answers if methods else ():
+        for answer, image in zip(answers, block, strict=False) if methods else ():
             grids = {
+                IMAGE: torch.from_numpy(image)[None].to(device),
+            } | {
                 layer: as_grid(
                     torch.from_numpy(answer.embeddings[layer])[None].to(device),
                     block.shape[2:],

@@ -283,7 +283,6 @@ def _table_of_s3(card: Card) -> Table | None:
         for column in (
             _of_score(card, f"{name} AUC-ROC", name, "auroc", main=True),
             _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
-            _of_score(card, f"{name} {_FOUND}", name, FOUND_AT[1], main=True),
         )
     ]
     # the paper's columns first, then those over all classes of a study with holdouts

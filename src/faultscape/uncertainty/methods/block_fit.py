@@ -3,9 +3,9 @@
 Conventions: the network never runs here: a `Grids` holds its output for an image, and the images of a step
 are drawn by the seed and the step, so that a killed fit goes on from its last checkpoint to the same block.
 A cell of the logits is ``NEGATIVE`` where half of its pixels or more are of an unknown object, ``OPEN`` if it
-has any void or withheld pixel and is not negative, and ``KNOWN`` otherwise; open cells count in no loss. The
-loss of a batch is a mean over its known cells and one over its negative cells, so that a small object weighs
-as much as the rest of its image. Adam's rate falls linearly to 0. Nothing chooses a step by the negatives.
+has any void or withheld pixel and is not negative, and ``KNOWN`` otherwise; open cells count in no loss. A
+loss is told how many cells of both kinds its batch has, so that the losses of the images of a batch add up to
+that of the batch. Adam's rate falls linearly to 0. Nothing chooses a step by the negatives.
 """
 
 from __future__ import annotations
@@ -92,8 +92,9 @@ class Entrance(nn.Module):
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
-        made = nn.Conv2d(channels, width, 1)
-        self.weight, self.bias = nn.Parameter(made.weight[:, :, 0, 0].detach()), made.bias
+        made = nn.Linear(channels, width)
+        self.weight = made.weight
+        self.bias = made.bias
         self.register_buffer("mean", torch.zeros(channels))
         self.register_buffer("deviation", torch.ones(channels))
 
@@ -169,7 +170,7 @@ def train_block(
     """
     learner: Any = block
     optimiser = torch.optim.Adam(block.parameters(), plan.rate)
-    about = checkpoints.read(folder, key, block, optimiser) if folder else {"step": 0}
+    about: dict[str, Any] = checkpoints.read(folder, key, block, optimiser) if folder else {"step": 0}
     if not about["step"]:
         learner.measure(_moments(examples, plan.seed, negatives=negatives))
     block.to(device).train()
@@ -224,15 +225,14 @@ def _moments(examples: Examples, seed: int, *, negatives: bool) -> list[tuple[Te
     """Return the mean and the deviation of each channel of each layer, and of the logits, over some images;
     MetricError if ``negatives`` are asked for and none of all images has a negative cell.
     """
-    order = np.random.default_rng(seed).permutation(len(examples)).tolist()
-    parts = [part for number in order[:_MEASURED] for part in examples(number)]
-    if (
-        negatives
-        and not any((part.labels == NEGATIVE).any() for part in parts)
-        and not any(
-            (part.labels == NEGATIVE).any() for number in order[_MEASURED:] for part in examples(number)
-        )
-    ):
+    parts = list[Grids]()
+    found = not negatives
+    for number in np.random.default_rng(seed).permutation(len(examples)).tolist():
+        parts += examples(number) if len(parts) < _MEASURED else ()
+        found = found or any(bool((part.labels == NEGATIVE).any()) for part in examples(number))
+        if found and len(parts) >= _MEASURED:
+            break
+    if not found:
         raise MetricError("no cell of the network's output shows an unknown object; blend larger ones")
     layers = zip(*((*part.features, part.logits) for part in parts), strict=True)
     out = []

@@ -2,13 +2,13 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one, several, a pair of a coarse and a fine one, or, of ``parts``, those of the
-methods that it joins; ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits
-as well as features, ``signed`` whether its default layer is the last before an activation. ``negatives`` says
-whether images with unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the
-flag ``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
---validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
-method is a scorer of its model under its name.
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, or, of
+``parts``, those of the methods that it joins; ``learns`` says whether it uses training images, ``of_logits``
+whether it needs logits as well as features, ``signed`` whether its default layer is the last before an
+activation. ``negatives`` says whether images with unknown objects (``--negatives``) teach it: no, may or
+must; taught by them it has the flag ``trained-with-ood``. ``options`` are its options with their defaults,
+``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
+flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any, Literal
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 
-Taps = Literal["none", "one", "several", "pair", "parts"]
+Taps = Literal["none", "one", "several", "pair", "image", "parts"]
 Negatives = Literal["no", "may", "must"]
 PARTS: Taps = "parts"
+IMAGE = ":in"  # the layer that stands for the image itself, as the network sees it
 TUNED = "tuned-with-ood"
 TAUGHT = "trained-with-ood"  # as of networks that saw unknown objects in training
 
@@ -193,6 +194,16 @@ METHODS: tuple[Method, ...] = (
         {"steps": 2000, "rate": 5e-3, "batch": 4, "width": 32},
         source="Vojir et al. 2021 (JSRNet)",
         negatives="may",
+    ),
+    Method(
+        "resynthesis",
+        "Resynthesis",
+        "log-odds that x differs from an image painted from its labels",
+        "evidence.resynthesis:Resynthesis",
+        "image",
+        {"steps": 2000, "rate": 1e-3, "batch": 4, "width": 32},
+        source="Lis et al. 2019",
+        of_logits=True,
     ),
     Method(
         "fusion",

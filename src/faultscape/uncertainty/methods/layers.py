@@ -18,7 +18,6 @@ from faultscape.uncertainty.methods.embeddings import as_grid
 from faultscape.uncertainty.replace import last_layer
 
 INPUT = ":in"
-_OUTERMOST = 16  # layers among which those of several scales are found
 _EITHER = 0.05  # at least this share of a layer's features before an activation has each sign
 
 
@@ -47,9 +46,9 @@ def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int
 
 
 def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
-    """Return the outermost layer that first gives a grid of each size, the finest grid first, and the input
-    of the last layer, when ``run`` runs the network on an image of ``size``: features of every scale, as near
-    to the image as the network has them. Grids finer than that input are left out: they cost most, and end
+    """Return a layer for each size of grid, the finest first, and the input of the last layer, when ``run``
+    runs the network on an image of ``size``: the first of each size among layers as far out as all sizes
+    allow, such as the stages of an encoder. Grids finer than that input are left out: they cost most, and end
     at its size.
     """
     sides: dict[str, tuple[int, ...]] = {}
@@ -57,12 +56,16 @@ def layers_of_scales(net: nn.Module, run: Callable[[], object], size: tuple[int,
     def look(name: str, value: torch.Tensor) -> None:
         sides[name] = tuple(as_grid(value, size).shape[2:])
 
-    names = outer_layers(grid_layers(net, run, size, look), _OUTERMOST)
-    last = names[-1]
+    *names, last = grid_layers(net, run, size, look)
+    names = [name for name in names if sides[name] <= sides[last]]
     first: dict[tuple[int, ...], str] = {}
-    for name in names[:-1]:
-        if sides[name] <= sides[last]:
-            first.setdefault(sides[name], name)
+    for depth in sorted({name.count(".") for name in names}):
+        first = {}
+        for name in names:
+            if name.count(".") <= depth:
+                first.setdefault(sides[name], name)
+        if len(first) == len({sides[name] for name in names}):
+            break
     return [*(first[of] for of in sorted(first, reverse=True)), last]
 
 

@@ -5,9 +5,10 @@ error with the logits.
 Conventions: of two layers, the coarse one comes first. Features of both are standardised by channel. The
 decoder has a bottleneck of ``width`` channels at the coarse grid. The error of a cell is (1 - SSIM) / 2 over
 windows of 5 x 5 cells at the fine grid, the mean over channels: 0 where the structure is the same, 1 where it
-is opposite. With negatives, two convolutions couple the error with the standardised logits, and the score is
-the logit of an unknown object; without, it is the sum of the error and of the energy, each standardised over
-the known cells of the training images.
+is opposite. SSIM is the mean of its two terms, of means and of deviations, instead of their product, since
+features have signs: the product takes the opposite for the same. With negatives, two convolutions couple the
+error with the standardised logits, and the score is the logit of an unknown object; without, it is the sum of
+the error and of the energy, each standardised over the known cells of the training images.
 Source: Vojir et al. 2021 (JSRNet): a frozen network, a decoder without a generator, the error low on what is
 known and high elsewhere, and a coupling with the network's logits learnt together with it. The paper
 reconstructs the image of one class, road, against everything else; here features of all known classes are
@@ -50,14 +51,15 @@ def error_of(made: Tensor, given: Tensor) -> Tensor:
     windows of 5 x 5 cells (fewer at the border), the mean over channels.
 
     >>> given = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(0))
-    >>> float(error_of(given, given).amax()) < 1e-6, float(error_of(-given, given).mean()) > 0.5
+    >>> float(error_of(given, given).amax()) < 1e-6, float(error_of(-given, given).mean()) > 0.8
     (True, True)
     """
     m, g = _local(made), _local(given)
     spread = _local(made * made) - m * m + _local(given * given) - g * g
     together = _local(made * given) - m * g
-    same = (2 * m * g + _C1) * (2 * together + _C2) / ((m * m + g * g + _C1) * (spread + _C2))
-    return (1 - same.mean(1)) / 2
+    of_means = (2 * m * g + _C1) / (m * m + g * g + _C1)
+    of_deviations = (2 * together + _C2) / (spread + _C2)
+    return (2 - (of_means + of_deviations).mean(1)) / 4
 
 
 def _local(values: Tensor) -> Tensor:
@@ -70,22 +72,21 @@ def reconstruction_loss(
     error: Tensor, coupled: Tensor | None, labels: Tensor, known: int, negative: int
 ) -> Tensor:
     """Return the loss of errors and coupled scores (N, h, w), and the labels (N, h, w) of their cells, in a
-    batch with so many ``known`` and ``negative`` cells: the error on known cells and 1 - error on negative
-    ones, and the cross-entropy of the coupled scores; each is a mean over the cells of its kind. Without
-    ``coupled`` scores only the error on known cells counts.
+    batch with so many ``known`` and ``negative`` cells: the mean error on known cells, the mean of 1 - error
+    on negative ones, and the mean cross-entropy of the coupled scores over all of these. Without ``coupled``
+    scores only the error on known cells counts.
 
     >>> zero = torch.zeros(1, 1, 2)
-    >>> round(float(reconstruction_loss(zero, zero, torch.tensor([[[0, 1]]]), 1, 1)), 4)  # 1 + 2 log 2
-    2.3863
+    >>> round(float(reconstruction_loss(zero, zero, torch.tensor([[[0, 1]]]), 1, 1)), 4)  # 1 + log 2
+    1.6931
     """
     on_known, on_negative = labels == KNOWN, labels == NEGATIVE
     total = error[on_known].sum() / known
     if coupled is None:
         return total
     total = total + (1 - error)[on_negative].sum() / negative
-    return (
-        total + softplus(coupled)[on_known].sum() / known + softplus(-coupled)[on_negative].sum() / negative
-    )
+    entropy = softplus(coupled)[on_known].sum() + softplus(-coupled)[on_negative].sum()
+    return total + entropy / (known + negative)
 
 
 class ReconstructionBlock(nn.Module):

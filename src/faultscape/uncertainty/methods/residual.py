@@ -9,7 +9,8 @@ Source: Liu et al. 2023, "Residual Pattern Learning": a frozen network, a residu
 pasted objects, and an objective of two parts that do not mix: known pixels keep the network's answer, unknown
 ones get a positive energy. Left out is the contrast of contexts, which needs a second data set. The paper
 moves features before the last layer; here logits are moved, which needs no knowledge of the network. The
-shape of the block, the logistic form of the energy's part and the weights (all 1) are ours.
+shape of the block, the logistic form of the energy's part and the weights are ours: every cell counts alike,
+which found more objects than means over the cells of each kind.
 """
 
 from __future__ import annotations
@@ -53,21 +54,21 @@ def residual_loss(moved: Tensor, frozen: Tensor, labels: Tensor, known: int, neg
     w) of their cells, in a batch with so many ``known`` and ``negative`` cells.
 
     On known cells, the divergence of the moved probabilities from the frozen ones and a low energy, log(1 +
-    exp E); on negative cells, the divergence from even probabilities and a high energy, log(1 + exp -E). Each
-    is a mean over the cells of its kind.
+    exp E); on negative cells, the divergence from even probabilities and a high energy, log(1 + exp -E). It
+    is the mean over all these cells.
 
     >>> logits = torch.zeros(1, 2, 1, 2)
     >>> made = residual_loss(logits, logits, torch.tensor([[[0, 1]]]), 1, 1)
-    >>> round(float(made), 4)  # log(1 + 1 / 2) + log(1 + 2)
-    1.5041
+    >>> round(float(made), 4)  # (log(1 + 1 / 2) + log(1 + 2)) / 2
+    0.752
     """
     energy = energy_of(moved)
     log_shares = moved.log_softmax(1)
     own = frozen.log_softmax(1)
     kept = (own.exp() * (own - log_shares)).sum(1)
     even = -log_shares.mean(1) - math.log(moved.shape[1])
-    of_known = (kept + softplus(energy))[labels == KNOWN].sum() / known
-    return of_known + (even + softplus(-energy))[labels == NEGATIVE].sum() / negative
+    of_known = (kept + softplus(energy))[labels == KNOWN].sum()
+    return (of_known + (even + softplus(-energy))[labels == NEGATIVE].sum()) / (known + negative)
 
 
 class ResidualBlock(nn.Module):
@@ -79,16 +80,17 @@ class ResidualBlock(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.enter = nn.ModuleList([Entrance(wide, width) for wide in (*widths, classes)])
+            self._entrances = [Entrance(wide, width) for wide in (*widths, classes)]
+            self.enter = nn.ModuleList(self._entrances)
             mixed = [nn.Conv2d(width, width, 3, padding=wide, dilation=wide) for wide in _DILATIONS]
             self.mix = nn.Sequential(*(part for conv in mixed for part in (nn.ReLU(), conv)), nn.ReLU())
             self.leave = nn.Conv2d(width, classes, 1)
-        nn.init.zeros_(self.leave.weight)
-        nn.init.zeros_(self.leave.bias)
+        for value in self.leave.parameters():
+            nn.init.zeros_(value)
 
     def measure(self, moments: Sequence[tuple[Tensor, Tensor]]) -> None:
         """Let the first layers standardise what they see, by the means and deviations (D,) of channels."""
-        for layer, (mean, deviation) in zip(self.enter, moments, strict=True):
+        for layer, (mean, deviation) in zip(self._entrances, moments, strict=True):
             layer.measure(mean, deviation)
 
     def forward(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:

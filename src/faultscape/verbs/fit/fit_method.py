@@ -30,7 +30,7 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import IMAGE, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -54,12 +54,14 @@ from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_mode
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
 from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
+from faultscape.verbs.fit.shown_labels import ShownLabels
 from faultscape.verbs.options import FitOptions
 from faultscape.verbs.stress.object_families import family_of_set
-from faultscape.verbs.train.anomalous_images import tested_note
+from faultscape.verbs.train.anomalous_images import note_of_tested
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.tested_objects import refuse_tested
 
+_NO_CHOICE = {"none": "only logits", "image": "only image and logits", "parts": "the layers of its parts"}
 _CANDIDATES = 8  # most layers to try
 _KEY = 16  # digits of a key in the name of a checkpoint folder
 _SHOWN = 128  # side of the image used to find layers
@@ -126,7 +128,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
     parts = parts_asked(study.root, asked)
-    layers = parts.layers if parts else layers
+    layers = parts.tapped if parts else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -160,7 +162,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
                 f"note: patches with pixels of {', '.join(meaning.withheld)} are left out:"
                 f" {asked.model} does not know these classes, or a holdout withholds them"
             )
-        if rows is not None and method.negatives == "no":
+        if rows is not None and method.negatives == "no" and method.taps != "image":
             wanted = [LOGITS] if method.taps == "none" else [*candidates, *[LOGITS] * method.of_logits]
             samples, images, unread_here = draw_samples(
                 model,
@@ -238,8 +240,8 @@ def _provenance(
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
     """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
     layers = tuple(options.layer)
-    if method.taps in ("none", PARTS) and (layers or options.select_layer):
-        what = "only logits" if method.taps == "none" else "the layers of its parts"
+    if method.taps in _NO_CHOICE and (layers or options.select_layer):
+        what = _NO_CHOICE[method.taps]
         raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
     if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
         raise OptionError(
@@ -285,7 +287,7 @@ def _negatives(study: Study, options: FitOptions) -> Negatives | None:
         return None
     found = Negatives(study, options.data.negatives, options.truth)
     refuse_tested(study, found)
-    if note := tested_note(found, "to learn from"):
+    if note := note_of_tested(found, "to learn from"):
         print(note)
     return found
 
@@ -304,8 +306,8 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     """Return the layers to draw embeddings of: the given ones; with --select-layer the outermost that give a
     grid; else the input of the last layer, or the last layer before an activation.
     """
-    if method.taps == "none":
-        return []
+    if method.taps in ("none", "image"):
+        return [IMAGE] * (method.taps == "image")
     network = model.inference.network
     name = model.inference.name
     module: Any = getattr(network, "module", None)
@@ -336,7 +338,7 @@ def _fit(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, and statistics of the fit."""
-    if work.method.negatives != "no":
+    if work.method.negatives != "no" or work.method.taps == "image":
         return _taught(work, layers, options)
     if work.method.name != "flow":
         wanted = [*layers, *[LOGITS] * work.method.of_logits] or [LOGITS]
@@ -366,8 +368,15 @@ def _taught(
     """Return a method that was trained on the network's output for images with unknown objects, and
     statistics of its training.
     """
-    grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
+    grids: ShownLabels | NetworkGrids
+    if work.method.taps == "image":
+        assert work.rows is not None
+        grids = ShownLabels(work.study, work.model, work.meaning, work.rows)
+    else:
+        grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
     more: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
+    if work.method.taps == "image":
+        more = {"channels": work.channels, "classes": len(work.study.classes)}
     if work.parts is not None:
         more = {"parts": work.parts.built()}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}

@@ -17,7 +17,7 @@ from faultscape.errors import ModelError, OptionError, closest
 from faultscape.metrics.scorers import SCORERS, is_fitted
 from faultscape.prediction.doubt_methods import built
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, digest, read_about, words_of
-from faultscape.uncertainty.methods.catalogue import PARTS, Method, method_named, method_of
+from faultscape.uncertainty.methods.catalogue import IMAGE, PARTS, Method, method_named, method_of
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.options import Request
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PLAIN = [one.name for one in SCORERS if one.needs in ("probabilities", "logits")]
 _ALWAYS = ("entropy", "margin")  # as SynBoost joins them: softmax entropy and softmax distance
-_WHERE_FITTED = ("mahalanobis", "residual", "reconstruction")
+_WHERE_FITTED = ("mahalanobis", "residual", "reconstruction", "resynthesis")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Parts:
     def layers(self) -> tuple[str, ...]:
         """All layers that the parts tap."""
         return tuple(dict.fromkeys(layer for about in self.abouts.values() for layer in about.layers))
+
+    @property
+    def tapped(self) -> tuple[str, ...]:
+        """The layers that the network itself must give."""
+        return tuple(layer for layer in self.layers if layer != IMAGE)
 
     @property
     def names(self) -> tuple[str, ...]:

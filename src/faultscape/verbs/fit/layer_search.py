@@ -23,7 +23,7 @@ from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.method import Fitted
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.result import Tried
-from faultscape.verbs.train.anomalous_images import AnomalousImages, tested_note
+from faultscape.verbs.train.anomalous_images import AnomalousImages, note_of_tested
 
 
 class SearchImages(AnomalousImages):
@@ -44,7 +44,7 @@ class SearchImages(AnomalousImages):
             use="in a search",
             what="validation image",
         )
-        if note := tested_note(self, "to search with"):
+        if note := note_of_tested(self, "to search with"):
             print(note)
         self._settings = study.settings
 

@@ -18,6 +18,7 @@ from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.block_fit import KNOWN, OPEN, Grids
+from faultscape.uncertainty.methods.catalogue import IMAGE
 from faultscape.uncertainty.methods.embeddings import grid_of
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
@@ -108,7 +109,11 @@ class NetworkGrids:
             answer = answer_of(self._model, block, self._layers)
             shown = (block.shape[1], block.shape[2])
             features = [
-                grid_of(answer.embeddings[layer], shown, f"{inference.name}: layer {layer}")
+                grid_of(
+                    block if layer == IMAGE else answer.embeddings[layer],
+                    shown,
+                    f"{inference.name}: layer {layer}",
+                )
                 for layer in self._layers
             ]
             here = part_of(anomaly, box, view.shape[1:])

@@ -43,17 +43,19 @@ class MethodOptions:
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
     steps
-        flow, residual, reconstruction, fusion: training steps (default 3000, and 2000 for the others).
+        flow, residual, reconstruction, resynthesis, fusion: training steps (default 3000, and 2000 for the
+        others).
     rate
-        flow, residual, reconstruction, fusion: learning rate (default 0.001, and 0.005 for the others).
+        flow, residual, reconstruction, resynthesis, fusion: learning rate (default 0.005; flow and
+        resynthesis 0.001).
     batch
-        flow: embeddings per step (default 512); residual, reconstruction, fusion: images per step (default
-        4).
+        flow: embeddings per step (default 512); residual, reconstruction, resynthesis, fusion: images per
+        step (default 4).
     blocks
         flow: blocks, each a coupling, a norm and a permutation (default 32).
     width
-        flow: hidden units of a coupling (default 256); residual, reconstruction, fusion: channels (default
-        32, 32 and 16).
+        flow: hidden units of a coupling (default 256); residual, reconstruction, resynthesis, fusion:
+        channels (default 32; fusion 16).
     depth
         flow: hidden layers of a coupling (default 1).
     join
@@ -63,8 +65,8 @@ class MethodOptions:
         are comparable; equation 8 of Blum et al. 2021 does not divide.
     parts
         fusion: the scores to join, separated by commas: scorers of probabilities and logits, and methods
-        fitted to the model (default: entropy, margin, and of mahalanobis, residual and reconstruction those
-        that are fitted).
+        fitted to the model (default: entropy, margin, and of mahalanobis, residual, reconstruction and
+        resynthesis those that are fitted).
     spatial
         fusion: also learn a small network that sees the scores around a pixel (default true); without it,
         each part has one weight.

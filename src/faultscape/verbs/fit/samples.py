@@ -24,6 +24,7 @@ from faultscape.progress import progress
 from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
+from faultscape.uncertainty.methods.catalogue import IMAGE
 from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of, together
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.verbs.collect.unread_images import UnreadImages
@@ -169,7 +170,9 @@ def answer_of(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> A
     is short.
     """
     try:
-        (answer,) = model.inference.network.run(block[None], [layer for layer in layers if layer != LOGITS])
+        (answer,) = model.inference.network.run(
+            block[None], [layer for layer in layers if layer not in (LOGITS, IMAGE)]
+        )
     except MemoryError:
         raise ModelError(
             f"{model.inference.name}: an image of {block.shape[2]}x{block.shape[1]} does not fit into memory;"

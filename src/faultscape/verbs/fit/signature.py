@@ -71,7 +71,9 @@ def _idle(options: FitOptions) -> list[str]:
         idle = ["per_class", "pixels"]
         if not method.learns:
             idle += ["preset", *(name for name in of_data if name != "negatives")]
-        idle += ["negatives"] if method.negatives == "no" else ["images", "keep_embeddings", "preset"]
+        sampled = method.negatives == "no" and method.taps != "image"
+        idle += [] if sampled else ["images", "keep_embeddings", "preset"]
+        idle += ["negatives"] * (method.negatives == "no")
     given = options.given()
     return [name for name in idle if name in given]
 
@@ -112,7 +114,7 @@ def fit(
         The study folder.
     method
         temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
-        residual, reconstruction or fusion.
+        residual, reconstruction, resynthesis or fusion.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.

@@ -51,13 +51,15 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 " `faultscape predict`"
             )
         known = study.truths
-        named = options.truth is not None or options.selection is not None
+        of_points = _named_points(study, options.selection)
+        of_images = None if of_points else options.selection
+        named = options.truth is not None or of_images is not None
         truth = study.truth(options.truth) if known or named else LABELS
         if known and not study.classifies:
             count(study, known, engine=engine)
         if len(models) == 1:
-            return _written(study, options, _of_one(study, options, costs, truth))
-        used, notes = facts.measured(study, models, options.selection, truth, asked)
+            return _written(study, options, _of_one(study, options, costs, truth, of_points))
+        used, notes = facts.measured(study, models, of_images, truth, asked)
         looked = facts.look(study, models, used, engine=engine, workers=workers)
         try:
             duels = facts.deep(facts.duels(study, models, engine=engine, workers=workers))
@@ -68,7 +70,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         found = forecast(looked, used, study.settings.task, options.seed)
         pointed = None
         if not study.classifies:
-            pointed = look_at_points(study, models, truth, goal, engine=engine)
+            pointed = look_at_points(study, models, truth, goal, engine=engine, named=of_points)
         questions, near = label_numbers(models, looked, found, within / 100)
         pairs = pair_numbers(models, looked, found, drawn.selector)
         points = None
@@ -93,15 +95,15 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             recommended = advice.as_next(recommended, drawn, more, best_of_pool=len(best) == 1)
         if pointed is not None and points is not None:
             recommended = advise_points(study, pointed, points, drawn, recommended, goal, asked)
-        of_images = recommended is not None and recommended["selector"] != POINTS
-        if recommended and of_images and recommended["verb"] == "select" and truth in known:
+        draws_images = recommended is not None and recommended["selector"] != POINTS
+        if recommended and draws_images and recommended["verb"] == "select" and truth in known:
             new, labelled = facts.labelled_already(
                 study, models, recommended, truth, engine=engine, workers=workers
             )
             if labelled:
                 recommended["new"] = new
                 recommended["labelled"] = labelled
-        if recommended and of_images and recommended["verb"] == "label":
+        if recommended and draws_images and recommended["verb"] == "label":
             target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
@@ -127,7 +129,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 *idle_costs(options.cost, study.settings.task),
                 *notes,
                 *facts.groups_told(study),
-                *(advice.reservations(drawn, study.settings.task, asked) if of_images else ()),
+                *(advice.reservations(drawn, study.settings.task, asked) if draws_images else ()),
             ),
             provenance=_provenance(study, options, of_truth),
             study=options.study,
@@ -135,9 +137,16 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         return _written(study, options, plan)
 
 
-def _of_one(study: Study, options: PlanOptions, costs: dict[str, float], truth: str) -> LabelPlan:
+def _named_points(study: Study, selection: str | None) -> str:
+    """Return the selection named if it is one of points, '' otherwise."""
+    return selection if selection is not None and study.selection(selection).slots.points else ""
+
+
+def _of_one(
+    study: Study, options: PlanOptions, costs: dict[str, float], truth: str, of_points: str
+) -> LabelPlan:
     """Return the plan of a model alone, which points measure."""
-    images, looked = one_model.look_at_one(study, truth, engine=options.engine)
+    images, looked = one_model.look_at_one(study, truth, engine=options.engine, named=of_points)
     within = float(options.within)
     numbers = one_model.own_numbers(looked, within, costs)
     return LabelPlan(

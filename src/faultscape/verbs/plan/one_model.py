@@ -25,12 +25,12 @@ HALF_WIDTHS = (5.0, 3.0, 2.0, 1.0)
 ENOUGH = 3.0  # the half-width that a first draw is for
 
 
-def look_at_one(study: Study, truth: str, *, engine: str) -> tuple[int, LookedPoints]:
-    """Return how many images points of the only model are drawn from, and how much draws vary; SelectionError
-    where no pixel is left to ask about.
+def look_at_one(study: Study, truth: str, *, engine: str, named: str = "") -> tuple[int, LookedPoints]:
+    """Return how many images points of the only model are drawn from, and how much draws vary (as
+    `look_at_points`); SelectionError where no pixel is left to ask about.
     """
     images = [one for one in drawable(study, study.models, usual_definition()) if one not in study.discarded]
-    looked = look_at_points(study, study.models, truth, "values", engine=engine)
+    looked = look_at_points(study, study.models, truth, "values", engine=engine, named=named)
     if looked is None:
         raise SelectionError(
             "no pixel is left to ask about: every image that the model predicted has a mask or is discarded"

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from faultscape.errors import RankingError, counted
+from faultscape.errors import RankingError, SelectionError, counted
 from faultscape.ranking.planning.label_needs import apart_needed
 from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.planning.point_needs import (
@@ -90,10 +90,18 @@ class LookedPoints:
 
 
 def look_at_points(
-    study: Study, models: tuple[str, ...], truth: str, goal: PointGoal, *, engine: str
+    study: Study, models: tuple[str, ...], truth: str, goal: PointGoal, *, engine: str, named: str = ""
 ) -> LookedPoints | None:
-    """Return how much points vary; None where no pixel is left to ask about."""
-    name = _most_answered(study, models, truth)
+    """Return how much points vary, by the answers of the selection ``named``, or of that with most; None
+    where no pixel is left to ask about. SelectionError if the one named does not fit the study as it is.
+    """
+    names = _drawn_from_now(study, models)
+    if named and named not in names:
+        raise SelectionError(
+            f"selection {named!r} was drawn from other images or for other models than the study has now;"
+            f" leave --selection out, or draw points again with `faultscape select {study.place} --points N`"
+        )
+    name = named or max(names, key=lambda name: study.label_count(name, truth).labelled, default="")
     found = _evidence(study, name, truth, engine) if name else None
     if found is not None and (found.models != models or not found.pool.size):
         return None
@@ -122,16 +130,15 @@ def look_at_points(
     return LookedPoints(name, drawn, answered, masked, waiting, covariance, own, None)
 
 
-def _most_answered(study: Study, models: tuple[str, ...], truth: str) -> str:
-    """Return the selection of points with most answers of those drawn from the current study; '' without."""
-    names = [
+def _drawn_from_now(study: Study, models: tuple[str, ...]) -> list[str]:
+    """Return the selections of points that were drawn from the current study."""
+    return [
         name
         for name, made in study.selections.items()
         if made.slots.points
         and set(made.slots.models) <= set(models)
         and made.drawn_from == study.pool_key(made.slots)
     ]
-    return max(names, key=lambda name: study.label_count(name, truth).labelled, default="")
 
 
 def _evidence(study: Study, name: str, truth: str, engine: str) -> PointEvidence | None:

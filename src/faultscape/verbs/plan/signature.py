@@ -64,7 +64,7 @@ def plan(
         for this goal first.
     selection
         The selection whose labels are used; default: the random selection with most labels, with --goal
-        preferably one drawn for it.
+        preferably one drawn for it. Of points: the one with most answers, which can be named likewise.
     truth
         The labels that count; default: labels, or the only ones.
     seed

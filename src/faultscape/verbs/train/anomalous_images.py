@@ -87,12 +87,12 @@ class AnomalousImages:
         return key_of([(image.id, image.digest) for image in self.images], list(labels))
 
 
-def tested_note(images: AnomalousImages, doing: str) -> str:
+def note_of_tested(images: AnomalousImages, doing: str) -> str:
     """Return the note that images ``doing`` something are evaluated on, '' if none is.
 
     >>> class Images:
     ...     tested, images = 1, [1, 2]
-    >>> tested_note(Images(), "to search with")[:44]
+    >>> note_of_tested(Images(), "to search with")[:44]
     'note: 1 of 2 images to search with have role'
     """
     if not images.tested:

@@ -43,15 +43,15 @@ _DILATIONS = (1, 2, 4)
 _MOST_BYTES = 1 << 30  # of scores kept while learning
 
 
-def fusion_loss(fused: Tensor, labels: Tensor, known: int, negative: int) -> Tensor:
-    """Return the cross-entropy of fused scores (N, h, w), log-odds, and the labels (N, h, w) of their cells,
-    in a batch with so many ``known`` and ``negative`` cells: a mean over the cells of each kind.
+def odds_loss(odds: Tensor, labels: Tensor, known: int, negative: int) -> Tensor:
+    """Return the cross-entropy of log-odds (N, h, w) and the labels (N, h, w) of their cells, in a batch with
+    so many ``known`` and ``negative`` cells: a mean over the cells of each kind.
 
-    >>> round(float(fusion_loss(torch.zeros(1, 1, 2), torch.tensor([[[0, 1]]]), 1, 1)), 4)  # 2 log 2
+    >>> round(float(odds_loss(torch.zeros(1, 1, 2), torch.tensor([[[0, 1]]]), 1, 1)), 4)  # 2 log 2
     1.3863
     """
-    on_known = softplus(fused)[labels == KNOWN].sum() / known
-    return on_known + softplus(-fused)[labels == NEGATIVE].sum() / negative
+    on_known = softplus(odds)[labels == KNOWN].sum() / known
+    return on_known + softplus(-odds)[labels == NEGATIVE].sum() / negative
 
 
 def _network(parts: int, width: int) -> nn.Sequential:
@@ -101,9 +101,9 @@ class FusionBlock(nn.Module):
     def loss(
         self, features: Sequence[Tensor], logits: Tensor, labels: Tensor, known: int, negative: int
     ) -> Tensor:
-        """Return `fusion_loss` of scores, which stand in the place of logits; there are no features."""
+        """Return `odds_loss` of scores, which stand in the place of logits; there are no features."""
         del features
-        return fusion_loss(self(logits), labels, known, negative)
+        return odds_loss(self(logits), labels, known, negative)
 
 
 class Fusion:

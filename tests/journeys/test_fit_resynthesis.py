@@ -1,0 +1,107 @@
+"""fit resynthesis: an image against what is painted from its labels, learnt without unknown objects."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.errors import ModelError, OptionError
+from faultscape.reading.study import Study
+from faultscape.study.tables import label_maps
+from faultscape.uncertainty.method_files import read_about
+from made_methods import fitted, kept
+from made_training import Trained
+from refusals import refused, told
+
+QUICK = fs.MethodOptions(steps=12, width=4, batch=2)
+
+
+def file_of(trained: Trained, name: str = "resynthesis") -> Path:
+    return Path(trained.study, "methods", "plain", f"{name}.safetensors")
+
+
+def test_resynthesis_is_a_scorer_and_a_part_without_flags_and_changes_no_label(blended: Trained) -> None:
+    study = blended.study
+    before = label_maps.content_digest(Path(study) / "predictions" / "plain")
+    line = ["fit", study, "resynthesis", "--model", "plain", "--steps", 12, "--width", 4, "--batch", 2]
+    assert "plain: resynthesis at :in" in told(*line)
+    about = read_about(file_of(blended))
+    assert (about.flags, about.sets, about.negatives) == ((), ("train",), "")
+    fs.predict(study, {"plain": blended.source}, scorer=["resynthesis"], engine="local")
+    alone = kept(blended, "resynthesis")
+    assert alone.std() > 0
+    data = fs.FitData(negatives="val-fishyscapes-v2")
+    fitted(blended, "fusion", data=data, method_options=replace(QUICK, parts="entropy,resynthesis"))
+    fs.predict(study, {"plain": blended.source}, scorer=["fusion", "resynthesis"], engine="local")
+    np.testing.assert_array_equal(kept(blended, "resynthesis"), alone)
+    assert kept(blended, "fusion").std() > 0
+    assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
+
+
+def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.methods import block_fit
+    from faultscape.verbs.fit import shown_labels
+
+    def fit() -> bytes:
+        fitted(predicted, "resynthesis", method_options=QUICK)
+        return file_of(predicted).read_bytes()
+
+    whole = fit()
+    file_of(predicted).unlink()
+    step = block_fit._step
+    done = list[int]()
+
+    def killed(*given) -> float:
+        if given[4] == 9 and 9 not in done:
+            done.append(9)
+            raise KeyboardInterrupt
+        done.append(given[4])
+        return step(*given)
+
+    monkeypatch.setattr(block_fit, "_step", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    monkeypatch.setattr(shown_labels, "_MOST_BYTES", 0)  # images that are read again teach the same
+    assert fit() == whole
+    assert done == [*range(10), 9, 10, 11]
+
+
+def test_withheld_classes_teach_nothing(predicted: Trained) -> None:
+    """Cars, the last class, are withheld: their pixels have no label."""
+    from faultscape.verbs.fit.open_model import open_model
+    from faultscape.verbs.fit.samples import meaning_of
+    from faultscape.verbs.fit.shown_labels import ShownLabels
+    from faultscape.verbs.train.labelled_images import find_labelled
+
+    study = Study(Path(predicted.study))
+    model = open_model(study, "plain", "cpu")
+    rows = find_labelled(study, None, None, "train", "set")
+    shown = ShownLabels(study, model, meaning_of(model, study), rows)
+    seen = set()
+    for number in range(len(shown)):
+        ((image, labels),) = shown(number)
+        assert image.shape == (3, *labels.shape)
+        seen |= set(labels.ravel().tolist())
+    places = {study.classes.names[place] for place in seen if place >= 0}
+    assert "car" not in places
+    assert -1 in seen
+    assert len(places) >= 2
+
+
+def test_what_resynthesis_cannot_use_is_refused_in_one_line(predicted: Trained) -> None:
+    uses = "method resynthesis uses only image and logits; leave --layer and --select-layer out"
+    with refused(OptionError, uses):
+        fitted(predicted, "resynthesis", method_options=QUICK, layer=["net.head:in"])
+    for option in ("images", "keep_embeddings"):
+        with refused(OptionError, f"--{option.replace('_', '-')} has no effect on method resynthesis"):
+            fitted(predicted, "resynthesis", method_options=QUICK, data=fs.FitData(**{option: 3}))
+    shutil.rmtree(Path(predicted.study, "models", "plain"))
+    with refused(ModelError, "models/plain: not a trained network: it has no network.json"):
+        fitted(predicted, "resynthesis", method_options=QUICK)
