@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from faultscape.errors import ModelError, closest_place, library_text
 from faultscape.library_warnings import without_warnings
@@ -77,8 +78,6 @@ class Backbone:
 
     def prepare(self, photo: np.ndarray) -> np.ndarray:
         """Return a photo (H, W, 3) uint8 as (3, h, w), as the network sees it."""
-        from PIL import Image
-
         size = self._size_of(photo.shape[1], photo.shape[0])
         filtered = getattr(self._processor, "resample", None)
         how = Image.Resampling.BILINEAR if filtered is None else Image.Resampling(int(filtered))
