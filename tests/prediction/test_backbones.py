@@ -178,14 +178,16 @@ def test_what_fails_in_a_backbone_is_a_problem_of_its_photo(
 
 
 def test_a_folder_that_is_no_backbone_is_refused(saved: Path, folder: Path) -> None:
-    with refused(ModelError, "is of kind 'bert', which does not see photos; --backbone takes a vision net"):
+    with refused(ModelError, "is of kind 'bert', which does not see images; --backbone takes a vision net"):
         Backbone(str(saved / "bert"))
-    with refused(ModelError, "gives no grid of patches, but .1, 5, 24. for a photo of 64x64; take a network"):
+    with refused(
+        ModelError, "gives no grid of patches, but .1, 5, 24. for an image of 64x64; take a network"
+    ):
         Backbone(str(saved / "masked"))
     with refused(ModelError, r"--backbone .*/nett: there is no such folder; give .*\. Did you mean .*/net'"):
         Backbone(str(folder.parent / "nett"))
     (folder / "preprocessor_config.json").unlink()
-    with refused(ModelError, r"has no image processor \(preprocessor_config\.json\), which says how photos"):
+    with refused(ModelError, r"has no image processor \(preprocessor_config\.json\), which says how images"):
         Backbone(str(folder))
     (folder / "config.json").unlink()
     with refused(ModelError, r"has no config\.json; give a folder that the transformers library saved"):

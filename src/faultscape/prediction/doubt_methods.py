@@ -1,5 +1,5 @@
 """Fitted methods run beside a network: they are loaded for the scorers that name them, receive the network's
-answers to a block of images, and score pixels. Methods on a backbone receive its features of the photo.
+answers to a block of images, and score pixels. Methods on a backbone receive its features of the image.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
 in the model's folder of methods, with a digest that begins with DIGEST. A method that joins others
@@ -42,7 +42,7 @@ _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 @dataclass(frozen=True, eq=False)
 class OnBackbone:
-    """A fitted method whose features are the patches of a backbone, which sees the whole photo, whatever
+    """A fitted method whose features are the patches of a backbone, which sees the whole image, whatever
     windows or views the model sees.
     """
 
@@ -201,7 +201,7 @@ def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitte
 def with_backbone(
     network: Network, backbone: Backbone, methods: Mapping[str, Fitted], view: np.ndarray, answer: Answer
 ) -> Answer:
-    """Return the answer to a whole image with the values of the methods of a backbone, which sees the photo
+    """Return the answer to a whole image with the values of the methods of a backbone, which sees the image
     as ``view`` and runs once for all of them.
     """
     import torch

@@ -1,12 +1,12 @@
-"""A frozen vision backbone of the transformers library: the features of a photo's patches, which methods
-score in place of a layer of the judged model.
+"""A frozen vision backbone of the transformers library: the features of an image's patches, which methods
+score instead of a layer of the judged model.
 
 Conventions: SOURCE is ``hf:OWNER/MODEL``, ``hf:OWNER/MODEL@REVISION``, or a folder of the library with
-config.json, an image processor and safetensors weights. Of a network of photos and text, the half that sees
-photos is taken. The grid (D, h, w) is the last hidden state; class and register tokens, which come first, are
-dropped. The whole photo is shown, at the size that the processor resizes to, never its crop; both sides are
+config.json, an image processor and safetensors weights. Of a network of images and text, the half that sees
+images is taken. The grid (D, h, w) is the last hidden state; class and register tokens, which come first, are
+dropped. The whole image is shown, at the size that the processor resizes to, never its crop; both sides are
 rounded to the nearest multiple of the patch, so that no patch holds padding. The processor's mean and std
-apply. Photos run one at a time in float32, so that no feature depends on a batch.
+apply. Images run one at a time in float32, so that no feature depends on a batch.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from faultscape.uncertainty.networks import folder_weights
 _PARTS = ("config.json", "preprocessor_config.json", "processor_config.json", "*.safetensors")
 _BESIDE = range(9)  # possible numbers of class and register tokens
 _MULTIPLE = 32  # of sides shown to a network that halves its grid from stage to stage
-_SMALL = (64, 64, 3)  # a photo on which a backbone is tried
+_SMALL = (64, 64, 3)  # an image on which a backbone is tried
 
 
 class Backbone:
     """An open backbone: its ``source`` with the commit found, and a ``digest`` of its files. ModelError if
-    the source is no backbone, or is not available.
+    the source is not a backbone, or is not available.
     """
 
     def __init__(self, source: str, device: str = "cpu") -> None:
@@ -77,7 +77,7 @@ class Backbone:
             )
 
     def prepare(self, photo: np.ndarray) -> np.ndarray:
-        """Return a photo (H, W, 3) uint8 as (3, h, w), as the network sees it."""
+        """Return an image (H, W, 3) uint8 as (3, h, w), as the network sees it."""
         size = self._size_of(photo.shape[1], photo.shape[0])
         filtered = getattr(self._processor, "resample", None)
         how = Image.Resampling.BILINEAR if filtered is None else Image.Resampling(int(filtered))
@@ -85,7 +85,7 @@ class Backbone:
         return huggingface.processed(self._processor, shown, self.source, **huggingface.AS_IT_IS)
 
     def grid(self, view: np.ndarray) -> np.ndarray:
-        """Return the features (D, h, w) of the patches of a prepared photo. ModelError if the network gives
+        """Return the features (D, h, w) of the patches of a prepared image. ModelError if the network gives
         no grid of patches, MemoryError if memory is short.
         """
         import torch
@@ -109,12 +109,12 @@ class Backbone:
             if before in _BESIDE:
                 return values[:, before:].transpose(1, 2).unflatten(2, sides)
         raise ModelError(
-            f"{self.source}: gives no grid of patches, but {shape or 'no last hidden state'} for a photo of"
+            f"{self.source}: gives no grid of patches, but {shape or 'no last hidden state'} for an image of"
             f" {size[1]}x{size[0]}; take a network that keeps all patches, such as DINOv2 or SigLIP"
         )
 
     def _size_of(self, width: int, height: int) -> Size:
-        """Return the (width, height) at which a photo is shown."""
+        """Return the (width, height) at which an image is shown."""
         size = getattr(self._processor, "size", None)
         wide: float = width
         tall: float = height
@@ -154,7 +154,7 @@ def _found(source: str) -> tuple[str, Path]:
 
 
 def _vision_config(transformers: Any, folder: Path, source: str) -> Any:
-    """Return the configuration of the network in a folder that sees photos; ModelError if none does."""
+    """Return the configuration of the network in a folder that sees images; ModelError if none does."""
     from faultscape.uncertainty.networks import transformers_networks
 
     if not (folder / "config.json").is_file():
@@ -175,7 +175,7 @@ def _vision_config(transformers: Any, folder: Path, source: str) -> Any:
     network = transformers.MODEL_MAPPING.get(type(seeing), None)
     if getattr(network, "main_input_name", "") != "pixel_values":
         raise ModelError(
-            f"{source}: is of kind {config.model_type!r}, which does not see photos; --backbone takes a"
+            f"{source}: is of kind {config.model_type!r}, which does not see images; --backbone takes a"
             " vision network, such as DINOv2 or SigLIP"
         )
     return seeing
@@ -185,7 +185,7 @@ def _check_files(folder: Path, source: str) -> None:
     """Raise ModelError if a folder has no image processor, or no weights that are read."""
     if not any((folder / part).is_file() for part in _PARTS[1:3]):
         raise ModelError(
-            f"{source}: has no image processor (preprocessor_config.json), which says how photos are"
+            f"{source}: has no image processor (preprocessor_config.json), which says how images are"
             " resized and normalised; copy it from where the network comes from"
         )
     if not any(folder.glob(_PARTS[3])):

@@ -30,7 +30,7 @@ from faultscape.uncertainty.networks import folder_weights
 
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
 _SMALL = (64, 64)  # an image that shows which tensors reach the answer
-# asks a processor to keep the size of a photo
+# asks a processor to keep the size of an image
 AS_IT_IS = {"do_resize": False, "do_center_crop": False, "do_pad": False}
 _BESIDE_WEIGHTS = ["*.json", "*.txt"]  # the other files of a folder
 _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the image size
@@ -213,7 +213,7 @@ def processor_of(transformers: Any, folder: str) -> Any:
 
 
 def processed(processor: Any, photo: np.ndarray, name: str, **changed: Any) -> np.ndarray:
-    """Return a photo (H, W, 3) as (3, h, w), prepared by a processor of the library with some of its settings
+    """Return an image (H, W, 3) as (3, h, w), prepared by a processor of the library with some settings
     changed; ModelError if it fails.
     """
     try:

@@ -113,7 +113,7 @@ class FitData:
         training images that `stress blend` pasted objects into (for fusion better validation images), or a
         data set with such labels.
     backbone
-        knn, knn-class, mahalanobis, flow: features of the patches of a frozen vision network, in place of a
+        knn, knn-class, mahalanobis, flow: features of the patches of a frozen vision network, instead of a
         layer of the model: hf:OWNER/MODEL or a folder of the transformers library.
     """
 

@@ -139,12 +139,12 @@ def _of_model(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> d
 
 
 def _of_backbone(backbone: Backbone, view: np.ndarray) -> dict[str, Any]:
-    """Return the grid (D, h, w) of a backbone for a prepared photo; ModelError if memory is short."""
+    """Return the grid (D, h, w) of a backbone for a prepared image; ModelError if memory is short."""
     try:
         return {backbone.source: backbone.grid(view)}
     except MemoryError:
         raise ModelError(
-            f"{backbone.source}: a photo of {view.shape[2]}x{view.shape[1]} does not fit into memory; lower"
+            f"{backbone.source}: an image of {view.shape[2]}x{view.shape[1]} does not fit into memory; lower"
             " the size in the preprocessor_config.json of a copy of its folder"
         ) from None
 
