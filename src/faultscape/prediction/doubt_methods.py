@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class OnBackbone:
     """A fitted method whose features are the patches of a backbone, which sees the whole image, whatever
     windows or views the model sees.
