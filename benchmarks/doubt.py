@@ -71,7 +71,7 @@ STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum a
 # learnt with unknown objects, beside the network
 TAUGHT = {"residual": {}, "reconstruction-taught": {}}
 # join the others, and learn on validation images, from which nothing else learns
-JOINED = {"fusion": {}, "fusion-weights": {"method_options": fs.MethodOptions(spatial=False)}}
+JOINED = {"fusion": {}, "fusion-spatial": {"method_options": fs.MethodOptions(spatial=True)}}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),
