@@ -29,6 +29,7 @@ from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
+from faultscape.uncertainty.training.presets import MANY_CLASSES
 from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
 from faultscape.verbs.verb_list import LINES
 
@@ -330,8 +331,11 @@ def training_rows() -> Rows:
     for head in HEADS[1:]:
         add(
             f"`{head.name}`",
-            lambda preset, _, head=head: ", ".join(
-                f"`{name}` {shown(value)}" for name, value in preset.heads.get(head.name, {}).items()
+            lambda preset, plan, head=head: ", ".join(
+                f"`{name}` {shown(value)}"
+                for name, value in preset.options_for(
+                    head.name, 0 if plan is preset.plan else MANY_CLASSES
+                ).items()
             ),
         )
     add("source", lambda preset, _: preset.source)

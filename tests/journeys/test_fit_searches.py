@@ -75,6 +75,8 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         "layers": [best[0].candidate],
         "flags": ["tuned-with-ood"],
         "validation": name,
+        "negatives": "",
+        "family": "",
     }
     assert (
         f"plain: knn was searched with {name}, which includes 2 of the 7 images it is evaluated on; "

@@ -114,7 +114,7 @@ def test_other_objects_of_the_frame_stay(study: str, cutouts: Path) -> None:
     plans = [
         [plan_of(image).objects for image in rows(study, f"{SET}-{edition}")] for edition in ("two", "plain")
     ]
-    assert len({placed.redrawn > 0 for objects in plans[0] for placed in objects}) == 2
+    assert {False, True} in [{placed.redrawn > 0 for placed in objects} for objects in plans[0]]
     for mine, before in zip(*plans, strict=True):
         for placed, earlier in zip(mine, before, strict=True):
             assert (placed == earlier) == (placed.redrawn == 0)

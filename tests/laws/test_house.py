@@ -331,6 +331,7 @@ LATE = {  # our own that are imported where they are used, and why
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
     "prediction/doubt_methods.py": "torch, when a method scores or moves its input",
+    "prediction/sources/backbone.py": "torch, when a backbone is opened",
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "reading/study.py": "lines that merge masks, for a mistake alone",
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",

@@ -42,10 +42,12 @@ def softmax(values: np.ndarray) -> np.ndarray:
     return shares / shares.sum(-1, keepdims=True)
 
 
-def phi_of(head, x: np.ndarray, member: int | None = None, *, scaled: bool = True) -> np.ndarray:
+def phi_of(
+    head, x: np.ndarray, member: int | None = None, *, scaled: bool = True, scale: float = 1.0
+) -> np.ndarray:
     x = x if member is None else x * head.alpha[member].numpy()
     x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
-    return (np.sqrt(2 / F) if scaled else 1.0) * np.cos(x @ head.kernel.numpy().T + head.phase.numpy())
+    return (np.sqrt(2 / F) if scaled else scale) * np.cos(x @ head.kernel.numpy().T + head.phase.numpy())
 
 
 def turned():
@@ -58,17 +60,18 @@ def turned():
     return Turned()
 
 
-@pytest.mark.parametrize("scaled", [True, False])
-def test_the_gaussian_process_is_its_equations(torch, scaled: bool) -> None:
+@pytest.mark.parametrize(("scaled", "scale"), [(True, 1.0), (False, 1.0), (False, 2.0)])
+def test_the_gaussian_process_is_its_equations(torch, scaled: bool, scale: float) -> None:
+    told = {"scaled": scaled, "feature_scale": scale}
     head, seen, x = (
-        head_of(torch, "gp", features=F, ridge=4.0, mean_field=2.5, scaled=scaled),
+        head_of(torch, "gp", features=F, ridge=4.0, mean_field=2.5, **told),
         points(torch, 80),
         points(torch),
     )
     fs.uncertainty.fit_covariance(head, [seen[:30], seen[30:]])
-    before, phi = phi_of(head, seen.numpy(), scaled=scaled), phi_of(head, x.numpy(), scaled=scaled)
+    before, phi = (phi_of(head, one.numpy(), scaled=scaled, scale=scale) for one in (seen, x))
     variance = 4.0 * np.einsum("nf,fg,ng->n", phi, np.linalg.inv(4.0 * np.eye(F) + before.T @ before), phi)
-    size = np.sqrt(2 / F) if scaled else 1.0
+    size = np.sqrt(2 / F) if scaled else scale
     raw = phi @ (head.weight.numpy() / size).T + head.bias[0].numpy()
     said = head(x).numpy()
     np.testing.assert_allclose(said[:, C], variance, rtol=1e-3)
@@ -222,13 +225,18 @@ def test_random_signs_are_as_often_positive_as_they_are_told_and_each_vector_has
     assert float((head.alpha == head.gamma).float().mean()) == pytest.approx(0.68, abs=0.03)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_the_heteroscedastic_head_is_its_equations(torch, shared: bool) -> None:
-    head = head_of(torch, "heteroscedastic", factors=3, samples=40, temperature=0.5, shared_noise=shared)
+@pytest.mark.parametrize(("shared", "efficient"), [(False, False), (True, False), (False, True)])
+def test_the_heteroscedastic_head_is_its_equations(torch, shared: bool, efficient: bool) -> None:
+    told = {"shared_noise": shared, "efficient": efficient}
+    head = head_of(torch, "heteroscedastic", factors=3, samples=40, temperature=0.5, **told)
     head.location.mul_(6)  # so that some probabilities are below the floor
     x = points(torch)
     location = x.numpy() @ head.location.numpy().T + head.location_bias.numpy()
-    factors = (x.numpy() @ head.factor.numpy().T + head.factor_bias.numpy()).reshape(len(x), C, 3)
+    factors = x.numpy() @ head.factor.numpy().T + head.factor_bias.numpy()
+    if efficient:  # v(x) times the rows of one V
+        factors = factors[:, :, None] * head.shared_factor.numpy()
+        assert head.factor.numel() + head.shared_factor.numel() == C * D + C * 3
+    factors = factors.reshape(len(x), C, 3)
     scale = np.log1p(np.exp(x.numpy() @ head.scale.numpy().T + head.scale_bias.numpy())) + 1e-3
     assert head.of_classes.shape == (40, 1 if shared else C)
     drawn = location[:, None] + np.einsum("nck,sk->nsc", factors, head.of_factors.numpy())

@@ -1,5 +1,5 @@
 """Fitted methods run beside a network: they are loaded for the scorers that name them, receive the network's
-answers to a block of images, and score pixels.
+answers to a block of images, and score pixels. Methods on a backbone receive its features of the image.
 
 Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors
 in the model's folder of methods, with a digest that begins with DIGEST. A method that joins others
@@ -9,7 +9,7 @@ names its parts in the same way. A block is (N, 3, H, W), as passed to the netwo
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import fitted_words, split_fitted
+from faultscape.prediction.sources.backbone import Backbone
 from faultscape.prediction.sources.network import Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import (
@@ -39,12 +40,37 @@ if TYPE_CHECKING:
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
 
 
-def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
-    """Return the methods {word: method} of a model that the scorers' words name. ModelError if one is missing
-    or has changed.
+@dataclass(frozen=True, eq=False)
+class OnBackbone:
+    """A fitted method whose features are the patches of a backbone, which sees the whole image, whatever
+    windows or views the model sees.
+    """
+
+    method: Fitted
+    backbone: Backbone
+    layers: tuple[str, ...] = ()  # of the model
+    epsilon: float = 0.0
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the method's values for the grid of the backbone, and the logits of the model."""
+        return self.method.values(features, logits)
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the method's score."""
+        return self.method.score(values, size)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the method's tensors; the backbone stays in its folder."""
+        return self.method.tensors()
+
+
+def load_methods(folder: str, words: Sequence[str], name: str, device: str = "cpu") -> dict[str, Fitted]:
+    """Return the methods {word: method} of a model that the scorers' words name, with their backbones on a
+    device. ModelError if a method or its backbone is missing or has changed.
     """
     asked = fitted_words(words)
     shelf: dict[str, Fitted] = {}
+    backbones = dict[str, Backbone]()
     for word, (called, digest) in asked.items():
         path = Path(folder, f"{called}{ENDING}")
         if not path.is_file() or digest_of(path) != digest:
@@ -54,6 +80,18 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
             )
         if word not in shelf:
             shelf[word] = built(path, shelf)
+        about = read_about(path)
+        if not about.backbone:
+            continue
+        (source,) = about.layers
+        if source not in backbones:
+            backbones[source] = Backbone(source, device)
+        if backbones[source].digest != about.backbone:
+            raise ModelError(
+                f"{name}: its method {called} was fitted with other files of its backbone {source}; run"
+                " `faultscape fit` for it again"
+            )
+        shelf[word] = OnBackbone(shelf[word], backbones[source])
     return {word: shelf[word] for word in asked}
 
 
@@ -137,7 +175,7 @@ def share_searches(methods: Mapping[str, Fitted]) -> None:
 def _each(methods: Mapping[str, Fitted]) -> list[Fitted]:
     """Return methods and their parts, each once."""
     found = {id(one): one for method in methods.values() for one in (*_parts_of(method).values(), method)}
-    return [*found.values()]
+    return [one.method if isinstance(one, OnBackbone) else one for one in found.values()]
 
 
 def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
@@ -149,6 +187,40 @@ def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that the methods tap; the image itself is none."""
     layers = (layer for method in methods.values() for layer in method.layers)
     return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
+
+
+def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitted]]:
+    """Return the methods of each backbone, {backbone: {word: method}}."""
+    found: dict[Backbone, dict[str, Fitted]] = {}
+    for word, method in methods.items():
+        if isinstance(method, OnBackbone):
+            found.setdefault(method.backbone, {})[word] = method.method
+    return found
+
+
+def with_backbone(
+    network: Network, backbone: Backbone, methods: Mapping[str, Fitted], view: np.ndarray, answer: Answer
+) -> Answer:
+    """Return the answer to a whole image with the values of the methods of a backbone, which sees the image
+    as ``view`` and runs once for all of them.
+    """
+    import torch
+
+    from faultscape.uncertainty.methods.knn_density import forget_neighbours
+
+    device = network.device if network.device.startswith("cuda") else "cpu"
+    grid = backbone.grid(view)
+    with running(network.name, device, "float32"):
+        features = torch.from_numpy(grid)[None].to(device)
+        logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
+        try:
+            made = {
+                word: tuple(value[0].float().cpu().numpy() for value in method.values([features], logits))
+                for word, method in methods.items()
+            }
+        finally:
+            forget_neighbours(methods.values())
+    return replace(answer, values={**answer.values, **made})
 
 
 def with_values(

@@ -65,10 +65,13 @@ class Way:
 
 @dataclass(frozen=True)
 class Prepared:
-    """An image as the inputs of its views, and the size at which its labels are wanted."""
+    """An image as the inputs of its views, the size at which its labels are wanted, and the image as each
+    backbone of fitted methods sees it.
+    """
 
     views: tuple[np.ndarray, ...]
     target: Size
+    beside: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,9 @@ class Inference:
         self.keep = keep
         self.warm = False
         self.methods = methods
+        self._backbones = doubt_methods.by_backbone(methods)
+        apart = {word for some in self._backbones.values() for word in some}
+        self._tapping = {word: method for word, method in methods.items() if word not in apart}
         doubt_methods.share_searches(methods)
         self.layers = (
             *keep.embeddings,
@@ -171,7 +177,8 @@ class Inference:
                     " --window"
                 )
             views += [view, np.ascontiguousarray(view[..., ::-1])] if self.way.flip else [view]
-        return Prepared(tuple(views), target)
+        beside = tuple(backbone.prepare(photo) for backbone in self._backbones)
+        return Prepared(tuple(views), target, beside)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return an answer for each image, or its problem as text."""
@@ -193,7 +200,31 @@ class Inference:
         for jobs in cut.values():
             for first in range(0, len(jobs), self.network.batch):
                 self._fold(prepared, merged, jobs[first : first + self.network.batch])
-        return [self._scaled(one.answer()) for one in merged]
+        answers = [one.answer() for one in merged]
+        if self._backbones:
+            answers = [
+                self._with_backbones(item, answer) for item, answer in zip(prepared, answers, strict=True)
+            ]
+        return [self._scaled(answer) for answer in answers]
+
+    def _with_backbones(self, item: Prepared, answer: Answer | str) -> Answer | str:
+        """Return an image's answer with the values of the methods on backbones, or its problem as text."""
+        if isinstance(answer, str):
+            return answer
+        start = time.perf_counter()
+        try:
+            for (backbone, methods), view in zip(self._backbones.items(), item.beside, strict=True):
+                answer = doubt_methods.with_backbone(self.network, backbone, methods, view, answer)
+        except MemoryError:
+            return (
+                f"{self.name}: one image does not fit into memory of the backbone of its methods; lower the"
+                " size in the preprocessor_config.json of a copy of its folder, and fit to that"
+            )
+        except ModelError as error:
+            return str(error)
+        finally:
+            self._spent.seconds += time.perf_counter() - start
+        return answer
 
     def _scaled(self, answer: Answer | str) -> Answer | str:
         """Return an answer whose scores are divided by the temperature."""
@@ -366,8 +397,8 @@ class Inference:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
             return (
-                doubt_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
-                if self.methods
+                doubt_methods.with_values(self.network, self._tapping, block, answers, self.keep.embeddings)
+                if self._tapping
                 else answers
             )  # type: ignore[return-value]
         except MemoryError:

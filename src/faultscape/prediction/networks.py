@@ -195,7 +195,7 @@ def inference(
     it.
     """
     device = devices.pick(str(options.get("device", "")), runtime)
-    fitted = doubt_methods.load_methods(methods, options.get("scorer", []), source)
+    fitted = doubt_methods.load_methods(methods, options.get("scorer", []), source, device)
     layers = [
         *parse(options.get("keep", [])).embeddings,
         *doubt_methods.layers_of(fitted),

@@ -27,6 +27,7 @@ _PROCESS = {
     "mean_field": 1.0,
     "momentum": 0.0,
     "scaled": True,
+    "feature_scale": 1.0,
     "normalised": True,
     "wide_start": False,
 }
@@ -81,12 +82,12 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **{
         key: (_whole(1), "a whole number, 1 or more") for key in ("members", "features", "factors", "samples")
     },
-    **{key: (_number(0, above=True), "above 0") for key in ("ridge", "temperature")},
+    **{key: (_number(0, above=True), "above 0") for key in ("ridge", "temperature", "feature_scale")},
     **{key: (_number(0), "0 or more") for key in ("mean_field", "spread")},
     "momentum": (_number(0, 0.999999), "from 0 to below 1"),
     **{
         key: (lambda value: isinstance(value, bool), "true or false")
-        for key in ("scaled", "normalised", "shared_noise", "wide_start")
+        for key in ("scaled", "normalised", "shared_noise", "efficient", "wide_start")
     },
     "fast_start": (lambda value: value in get_args(FastStart), " or ".join(get_args(FastStart))),
 }
@@ -115,7 +116,7 @@ HEADS: tuple[HeadKind, ...] = (
         "phi(x) beta / sqrt(1 + m v(x)), phi of random features",
         "gaussian_process:GaussianProcessHead",
         _PROCESS,
-        {"mean_field": "1 to 9"},
+        {"mean_field": "1 to 9", "feature_scale": "1, 2", "normalised": "on, off"},
         "variance; with drawn members also predictive-entropy, expected-entropy, mutual-information",
         "Buchanan et al. 2022, section 2; Liu et al. 2020",
     ),
@@ -124,8 +125,15 @@ HEADS: tuple[HeadKind, ...] = (
         "Heteroscedastic",
         "mean of softmax((mu + V eps + d * eps) / T)",
         "heteroscedastic:HeteroscedasticHead",
-        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False, "wide_start": False},
-        {"temperature": ".15 to 2", "factors": "5 to 9"},
+        {
+            "factors": 5,
+            "samples": 1000,
+            "temperature": 1.0,
+            "shared_noise": False,
+            "efficient": False,
+            "wide_start": False,
+        },
+        {"temperature": ".15 to 2", "factors": "5 to 9 (ADE20K: 5 to 50)", "efficient": "on, off"},
         "predictive-entropy, expected-entropy, mutual-information",
         "Buchanan et al. 2022, section 2; Collier et al. 2021",
     ),

@@ -29,8 +29,10 @@ _DIGITS = 12  # of a digest, as in a scorer's name
 class MethodAbout:
     """The metadata of a fitted method: the method, its options, the layers that it taps, the digest of the
     network that it was fitted to, its flags, the sets of its training images, the set used for the search and
-    that of the unknown objects that taught it ('' for none), the family of these objects, how images were
-    shown, how it was made, further information, and the metadata of the methods that are its parts.
+    that of the unknown objects that taught it ('' for none), the family of these objects, the digest of the
+    backbone whose patches it scores ('' for a method of the network's own layers; its source is then the
+    layer), how images were shown, how it was made, further information, and the metadata of the methods that
+    are its parts.
     """
 
     method: str
@@ -42,6 +44,7 @@ class MethodAbout:
     validation: str = ""
     negatives: str = ""
     family: str = ""
+    backbone: str = ""
     shown: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)

@@ -107,7 +107,7 @@ def _row(cells: Mapping[str, str], files: frozenset[str], where: str, number: in
     split = cells.get("split", "")
     use = cells.get("use", "")
     family = cells.get("family", "")
-    for word, known, what in ((split, SPLITS, "split"), (use, USES, "use"), (family, FAMILIES, "family")):
+    for word, known, what in ((split, SPLITS, "split"), (use, USES, "use"), (family, (*FAMILIES,), "family")):
         if word and word not in known:
             raise CorpusError(
                 f"{where}: {what} must be {' or '.join(known)}, or empty; got"

@@ -30,6 +30,8 @@ from faultscape.uncertainty.networks import folder_weights
 
 QUERIES = ("mask2former", "maskformer", "eomt", "eomt_dinov3")
 _SMALL = (64, 64)  # an image that shows which tensors reach the answer
+# asks a processor to keep the size of an image
+AS_IT_IS = {"do_resize": False, "do_center_crop": False, "do_pad": False}
 _BESIDE_WEIGHTS = ["*.json", "*.txt"]  # the other files of a folder
 _MASKS_AT = (384, 384)  # where the library marginalises Mask2Former's masks, whatever the image size
 
@@ -62,7 +64,7 @@ class TransformersNetwork(TorchNetwork):
                 module, fit = folder_weights.load(
                     auto, str(folder), name, use_safetensors=True if safe else None, dtype=torch.float32
                 )
-            self._processor = _processor(transformers, str(folder))
+            self._processor = processor_of(transformers, str(folder))
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
         said = {
             "mean": [0.485, 0.456, 0.406],
@@ -85,18 +87,10 @@ class TransformersNetwork(TorchNetwork):
         }
         if size is not None:
             photo = resized(photo, size)
-            changed |= {"do_resize": False, "do_center_crop": False, "do_pad": False}
+            changed |= AS_IT_IS
         if getattr(self._processor, "do_split_image", False):
             changed |= {"do_split_image": False, "do_pad": False}
-        try:
-            made = self._processor(
-                images=photo, return_tensors="np", input_data_format="channels_last", **changed
-            )["pixel_values"]
-        except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
-            raise ModelError(
-                f"{self.name}: its processor failed: {type(error).__name__}: {library_text(error)}"
-            ) from None
-        return np.ascontiguousarray(np.asarray(made[0]), np.float32)
+        return processed(self._processor, photo, self.name, **changed)
 
     def windows(self, height: int, width: int) -> list[tuple[int, int, int, int]]:
         """Return the (top, left, height, width) of the windows that the processor would cut; none for most
@@ -104,7 +98,7 @@ class TransformersNetwork(TorchNetwork):
         """
         if not getattr(self._processor, "do_split_image", False):
             return []
-        side = _edge(self._processor.size, "shortest_edge")
+        side = edge_of(self._processor.size, "shortest_edge")
         longer = max(height, width)
         number = math.ceil(longer / side)
         overlap = (number * side - longer) / (number - 1) if number > 1 else 0
@@ -147,8 +141,8 @@ class TransformersNetwork(TorchNetwork):
         masks = given.masks_queries_logits.float()
         size = _MASKS_AT if self._kind == "mask2former" else None
         if self._kind.startswith("eomt"):
-            side = _edge(self._processor.size, "shortest_edge") if self._processor else masks.shape[-1]
-            size = (side, _edge(self._processor.size, "longest_edge") or side) if self._processor else None
+            side = edge_of(self._processor.size, "shortest_edge") if self._processor else masks.shape[-1]
+            size = (side, edge_of(self._processor.size, "longest_edge") or side) if self._processor else None
         if size is not None:
             masks = torch.nn.functional.interpolate(masks, size=size, mode="bilinear", align_corners=False)
         return torch.einsum(
@@ -199,7 +193,7 @@ def _config(transformers: Any, folder: str, name: str, *, classifies: bool) -> A
     return config
 
 
-def _processor(transformers: Any, folder: str) -> Any:
+def processor_of(transformers: Any, folder: str) -> Any:
     """Return the folder's image processor in its version without torchvision, or None if the folder
     has none.
     """
@@ -218,7 +212,20 @@ def _processor(transformers: Any, folder: str) -> Any:
         raise ModelError(f"{folder}: its image processor cannot be loaded: {library_text(error)}") from None
 
 
-def _edge(size: Any, key: str) -> int:
+def processed(processor: Any, photo: np.ndarray, name: str, **changed: Any) -> np.ndarray:
+    """Return an image (H, W, 3) as (3, h, w), prepared by a processor of the library with some settings
+    changed; ModelError if it fails.
+    """
+    try:
+        made = processor(images=photo, return_tensors="np", input_data_format="channels_last", **changed)
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+        raise ModelError(
+            f"{name}: its processor failed: {type(error).__name__}: {library_text(error)}"
+        ) from None
+    return np.ascontiguousarray(np.asarray(made["pixel_values"][0]), np.float32)
+
+
+def edge_of(size: Any, key: str) -> int:
     """Return one edge of a processor's size, which is a dict or an object depending on the
     library's version.
     """
@@ -253,9 +260,9 @@ def folder_of(source: str, revision: str) -> str:
     return fetch(f"{name}@{revision or own}" if revision or own else name)[0]
 
 
-def fetch(repository: str) -> tuple[str, str]:
+def fetch(repository: str, *, pickled: bool = True) -> tuple[str, str]:
     """Return (folder, commit) of a repository; cached ones need no network. ModelError with what to do if it
-    is not available.
+    is not available. Without ``pickled``, only safetensors are fetched.
     """
     name, _, revision = repository.partition("@")
     try:
@@ -272,7 +279,7 @@ def fetch(repository: str) -> tuple[str, str]:
 
     try:
         folder = get(["*.safetensors"])
-        if not any(folder.glob("*.safetensors")):
+        if pickled and not any(folder.glob("*.safetensors")):
             folder = get(["pytorch_model*.bin"])
     except errors.HFValidationError:
         raise ModelError(

@@ -3,15 +3,16 @@ the posterior of its weights; alone, or with BatchEnsemble's members.
 
 Conventions: phi(x) = s cos(W x' + b), x' the features at mean 0 and standard deviation 1 (``normalised``), W
 ~ Normal(0, 2 / D) and b uniform in [0, 2 pi) from the seed, never trained. s = sqrt(2 / F) for F random
-features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F /
-2. The likelihood is Gaussian, so that all classes share one precision P = ridge I + sum phi phi^T, and the
-variance is ridge phi^T P^-1 phi. In use, logits are phi beta / sqrt(1 + m v) with the mean-field factor m,
-before up-sampling; in training they are phi beta. P is summed once over the training data after training
-(`fit.fit_covariance`), or updated during training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n for
-the n cells of features in the batch, as the authors' code does. Pixels without a label that counts (void,
-withheld, padding) do not contribute: a cell of features counts by the share of its pixels that have one.
-Drawn members are linear layers beta_s ~ Normal(beta, ridge P^-1) on the same features, so that they differ
-smoothly over an image; their variance is that of the posterior itself, which m = pi / 8 approximates.
+features, so that the prior variance is 1; with ``scaled=False`` s is ``feature_scale``, for which the authors
+tried 1 and 2, and the prior variance is s^2 F / 2. The likelihood is Gaussian, so that all classes share one
+precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use, logits are phi beta /
+sqrt(1 + m v) with the mean-field factor m, before up-sampling; in training they are phi beta. P is summed
+once over the training data after training (`fit.fit_covariance`), or updated during training with a
+``momentum``: P <- m P + (1 - m) phi^T phi / n for the n cells of features in the batch, as the authors' code
+does. Pixels without a label that counts (void, withheld, padding) do not contribute: a cell of features
+counts by the share of its pixels that have one. Drawn members are linear layers beta_s ~ Normal(beta, ridge
+P^-1) on the same features, so that they differ smoothly over an image; their variance is that of the
+posterior itself, which m = pi / 8 approximates.
 Source: Liu et al. 2020; Buchanan et al. 2022, section 2; with BatchEnsemble, Buchanan et al. 2022, section 3
 (left there for later work).
 """
@@ -65,6 +66,7 @@ class GaussianProcessHead(Head):
         mean_field: float = MEAN_FIELD,
         momentum: float = 0.0,
         scaled: bool = True,
+        feature_scale: float = 1.0,
         normalised: bool = True,
         wide_start: bool = False,
         members: int = 0,
@@ -81,7 +83,7 @@ class GaussianProcessHead(Head):
         self.momentum = momentum
         self.normalised = normalised
         self.seed = seed
-        self.size = (2 / features) ** 0.5 if scaled else 1.0
+        self.size = (2 / features) ** 0.5 if scaled else feature_scale
         generator = torch.Generator().manual_seed(seed)
         self.register_buffer(
             "kernel", torch.randn(features, dimensions, generator=generator) * (2 / dimensions) ** 0.5

@@ -5,9 +5,11 @@ Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors an
 mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is independent for each class
 and the same at all pixels. In training it is redrawn at every step, or V and d would fit the draws; in use it
 comes from the seed, so that results do not depend on the batch. ``shared_noise`` is the authors' form: one
-number per draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Computation
-goes in blocks of pixels, so that memory does not grow with the image; in training, blocks are recomputed in
-the backward pass.
+number per draw for the whole diagonal, which cancels in the softmax where the diagonal is equal.
+``efficient`` has one V (C, K) for all features, whose rows are scaled by v(x) (C,): D C + C K weights instead
+of D C K. The authors' layer of this form adds a bias to V eps_K; the paper does not, and so this does not. V
+starts at variance 1 / K, or both factors of the product would start near 0. Computation goes in blocks of
+pixels, so that memory does not grow with the image; in training, blocks are recomputed in the backward pass.
 Source: Collier et al. 2021; Buchanan et al. 2022, section 2.
 """
 
@@ -89,6 +91,7 @@ class HeteroscedasticHead(Head):
         samples: int = SAMPLES,
         temperature: float = TEMPERATURE,
         shared_noise: bool = False,
+        efficient: bool = False,
         wide_start: bool = False,
     ) -> None:
         super().__init__()
@@ -99,8 +102,12 @@ class HeteroscedasticHead(Head):
         self.location, self.location_bias = linear_parameters(
             dimensions, classes, start, seed, wide=wide_start
         )
+        of_inputs = classes if efficient else classes * factors
         self.factor, self.factor_bias = linear_parameters(
-            dimensions, classes * factors, None, seed + 1, wide=wide_start
+            dimensions, of_inputs, None, seed + 1, wide=wide_start
+        )
+        self.shared_factor = (
+            linear_parameters(factors, classes, None, seed + 4, wide=True)[0] if efficient else None
         )
         self.scale, self.scale_bias = linear_parameters(dimensions, classes, None, seed + 2, wide=wide_start)
         generator = torch.Generator().manual_seed(seed + 3)
@@ -126,8 +133,11 @@ class HeteroscedasticHead(Head):
         (n, D).
         """
         location = nn.functional.linear(features, self.location, self.location_bias)
-        factors = nn.functional.linear(features, self.factor, self.factor_bias).unflatten(
-            -1, (self.classes, self.factors)
+        factors = nn.functional.linear(features, self.factor, self.factor_bias)
+        factors = (
+            factors.unflatten(-1, (self.classes, self.factors))
+            if self.shared_factor is None
+            else factors[..., None] * self.shared_factor
         )
         scale = (
             nn.functional.softplus(nn.functional.linear(features, self.scale, self.scale_bias)) + _LEAST_SCALE

@@ -47,6 +47,11 @@ class Method:
     negatives: Negatives = "no"
 
     @property
+    def of_features(self) -> bool:
+        """Whether it sees nothing of a network but features, which may then come from a backbone."""
+        return self.taps in ("one", "several") and not self.of_logits and self.negatives == "no"
+
+    @property
     def build(self) -> Any:
         """The class of the method; loads torch."""
         module, _, name = self.place.partition(":")

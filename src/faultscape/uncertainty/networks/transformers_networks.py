@@ -128,7 +128,7 @@ def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
         raise ModelError(
             f"a configuration of kind {kind!r} is not supported; supported kinds: {', '.join(supported())}"
         )
-    if unsafe := _elsewhere(config):
+    if unsafe := from_elsewhere(config):
         raise ModelError(f"its configuration has {unsafe!r}, which loads code or weights from elsewhere")
     try:
         with without_warnings():
@@ -162,14 +162,14 @@ def supported() -> tuple[str, ...]:
     return tuple(sorted([*SEMANTIC, *ENCODERS]))
 
 
-def _elsewhere(config: Mapping[str, object]) -> str:
+def from_elsewhere(config: Mapping[str, object]) -> str:
     """Return the first key of a configuration, or of a nested one, that loads code or weights from
     elsewhere.
     """
     for key, value in config.items():
         if key in _ELSEWHERE and value:
             return key
-        if isinstance(value, Mapping) and (found := _elsewhere(cast("Mapping[str, object]", value))):
+        if isinstance(value, Mapping) and (found := from_elsewhere(cast("Mapping[str, object]", value))):
             return found
     return ""
 
@@ -185,7 +185,7 @@ def _config(folder: str) -> Any:
         raise ModelError(
             f"{folder}: transformers cannot read its config.json: {library_text(error)}"
         ) from None
-    if unsafe := _elsewhere(config.to_dict()):
+    if unsafe := from_elsewhere(config.to_dict()):
         raise ModelError(
             f"{folder}: its configuration has {unsafe!r}, which loads code or weights from elsewhere"
         )

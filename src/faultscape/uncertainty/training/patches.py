@@ -52,7 +52,7 @@ def paste(
     tall, wide = said.shape
     for _ in range(int(rng.integers(1, MOST + 1))):
         photo = photos.read(int(rng.integers(photos.number)))
-        area = math.exp(rng.uniform(*map(math.log, AREAS))) * tall * wide
+        area = math.exp(rng.uniform(math.log(AREAS[0]), math.log(AREAS[1]))) * tall * wide
         narrowness = math.exp(rng.uniform(-math.log(2), math.log(2)) / 2)
         height, width = (
             min(max(_LEAST_SIDE, round(math.sqrt(area) * factor)), most)

@@ -22,8 +22,8 @@ MANY_CLASSES = 100  # like ADE20K
 @dataclass(frozen=True)
 class TrainingPreset:
     """A plan by name: ``many`` is the plan for a class list of a hundred or more, ``heads`` the options of
-    heads, ``epochs_of_many`` the epochs of heads that differ in ``many``, ``window`` and ``stride`` the
-    windows in use.
+    heads, ``heads_of_many`` those that differ for so many classes, ``epochs_of_many`` the epochs of heads
+    that differ in ``many``, ``window`` and ``stride`` the windows in use.
 
     ``member_blocks``: the number of last encoder blocks with fast weights for the head batch-ensemble.
     ``from_init``: the share of the steps for a network that starts from another one.
@@ -38,6 +38,7 @@ class TrainingPreset:
     window: int = 0
     stride: int = 0
     member_blocks: int = 0
+    heads_of_many: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     epochs_of_many: Mapping[str, float] = field(default_factory=dict)
     from_init: float = 1.0
     notes: str = ""
@@ -48,6 +49,15 @@ class TrainingPreset:
         if classes < MANY_CLASSES:
             return self.plan
         return replace(self.many, epochs=self.epochs_of_many.get(head, self.many.epochs))
+
+    def options_for(self, head: str, classes: int) -> dict[str, Value]:
+        """Return the options of a head for a number of classes, as far as they differ from its defaults.
+
+        >>> preset_named("s3-code").options_for("heteroscedastic", 150)["temperature"]
+        2.0
+        """
+        of_many = self.heads_of_many if classes >= MANY_CLASSES else {}
+        return {**self.heads.get(head, {}), **of_many.get(head, {})}
 
 
 _PAPER = CompletePlan(
@@ -126,6 +136,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         window=768,
         stride=512,
         member_blocks=2,
+        heads_of_many={"heteroscedastic": {"factors": 10, "temperature": 2.0}},  # of the network evaluated
         epochs_of_many={"batch-ensemble": 50},
         notes=f"{_UNSCALED}; {_CHECKPOINT}",
         source="the code of Buchanan et al. 2022",

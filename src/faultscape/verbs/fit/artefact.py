@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import cast
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, texts
+from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, files_key, texts
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.method_files import (
@@ -48,6 +49,18 @@ def _negatives(made: Instance) -> str | None:
     return made.study.set_keys.get(str(taught), "") if taught else None
 
 
+def _backbone(made: Instance) -> str | None:
+    """Return the key of the files of a backbone, by content where they are small; its name, with a commit, if
+    it is of the hub.
+    """
+    source = str(made.record.get("backbone") or "")
+    if not source or source.startswith("hf:"):
+        return source or None
+    folder = Path(source)
+    weights = [[file.name, file.stat().st_size] for file in sorted(folder.glob("*.safetensors"))]
+    return key_of(weights, [files_key(str(file)) for file in sorted(folder.glob("*.json"))])
+
+
 def _parts(made: Instance) -> str | None:
     """Return a key of the files of the methods that a fusion joins."""
     parts = texts(made.record.get("parts"))
@@ -80,6 +93,7 @@ class _Methods(Artefact):
             "sets": list(about.sets),
             "validation": about.validation,
             "negatives": about.negatives,
+            "backbone": about.layers[0] if about.backbone else "",
             "parts": fitted_parts(about),
         }
         return cast("JsonObject", {"inputs": {}, **about.provenance, **more})
@@ -121,6 +135,7 @@ METHODS = _Methods(
         CLASSES,
         Input("validation", _validation, "images of the set that it was searched with changed"),
         Input("negatives", _negatives, "images of the unknown objects that taught it changed"),
+        Input("backbone", _backbone, "its backbone changed"),
         Input("parts", _parts, "a method that it joins was fitted again or removed"),
         Input("network", _network, "its network changed"),
         Input(

@@ -7,7 +7,6 @@ by the option and value of a sweep. The file records the network (a digest) and 
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,15 +19,16 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
-from faultscape.prediction import devices, stamps
-from faultscape.prediction.doubt_methods import built
+from faultscape.prediction import devices
+from faultscape.prediction.doubt_methods import OnBackbone
+from faultscape.prediction.sources.backbone import Backbone
 from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
+from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.block_fit import BlockPlan
 from faultscape.uncertainty.methods.catalogue import IMAGE, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
@@ -47,6 +47,7 @@ from faultscape.uncertainty.methods.method import Fitted, write
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
+from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages
 from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
@@ -88,6 +89,7 @@ class _Work:
     rows: LabelledImages | None
     negatives: Negatives | None
     meaning: Meaning
+    backbone: Backbone | None
     parts: Parts | None
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
@@ -123,6 +125,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     layers = _layers_given(method, options)
     asked.check_search()
     asked.check_negatives()
+    asked.check_backbone()
     source = known_source(study, asked.model, asked.source)  # before searching for labels
     rows = _training_images(study, options) if method.learns else None
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
@@ -141,13 +144,18 @@ def fit_method(options: FitOptions) -> FittedMethods:
         parts = parts.of_network(model)
         layers = parts.layers
         _tell_of_parts(parts, options)
-    candidates = list(layers) if parts else _candidates(method, model, layers, options)
+    named = options.data.backbone
+    backbone = Backbone(named, model.inference.network.device) if named is not None else None
+    if backbone is not None:
+        candidates = [backbone.source]
+    else:
+        candidates = list(layers) if parts else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source, parts)
+    provenance = _provenance(study, asked, sets, source, backbone, parts)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
-    if (before := _fitted_before(study, asked, model, provenance)) is not None:
+    if (before := fitted_before(study, asked, model, provenance, backbone)) is not None:
         print(
             f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed"
             " since"
@@ -173,6 +181,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
                 options.data.images,
                 asked.keep_embeddings,
                 options.seed,
+                backbone,
             )
             unread.append(unread_here)
         drawn = rows.key() if rows is not None else ""
@@ -183,6 +192,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             asked.keep_embeddings,
             options.seed,
             meaning.places.tolist(),
+            *([backbone.digest] if backbone else []),
         )
         work = _Work(
             study=study,
@@ -200,6 +210,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             rows=rows,
             negatives=negatives,
             meaning=meaning,
+            backbone=backbone,
             parts=parts,
         )
         base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
@@ -213,7 +224,12 @@ def fit_method(options: FitOptions) -> FittedMethods:
 
 
 def _provenance(
-    study: Study, asked: Request, sets: tuple[str, ...], source: str, parts: Parts | None
+    study: Study,
+    asked: Request,
+    sets: tuple[str, ...],
+    source: str,
+    backbone: Backbone | None,
+    parts: Parts | None,
 ) -> JsonObject:
     """Return how a method was fitted, as recorded for `status` to detect that it is stale, with the source of
     a model that `train` did not make.
@@ -226,6 +242,7 @@ def _provenance(
         "truth": truth,
         "validation": options.validation,
         "negatives": options.data.negatives,
+        "backbone": backbone.source if backbone else "",
         "parts": list(parts.names) if parts else [],
         "source": source,
     }
@@ -337,7 +354,14 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
 def _fit(
     work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
 ) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, and statistics of the fit."""
+    """Return the method fitted to samples of layers, or of a backbone, and statistics of the fit."""
+    method, numbers = _fit_to_samples(work, layers, options, weights)
+    return (method if work.backbone is None else OnBackbone(method, work.backbone)), numbers
+
+
+def _fit_to_samples(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None
+) -> tuple[Fitted, dict[str, object]]:
     if work.method.negatives != "no" or work.method.taps == "image":
         return _taught(work, layers, options)
     if work.method.name != "flow":
@@ -465,7 +489,7 @@ def _made(
 ) -> FittedMethods:
     made = []
     searched = dict(of_layers)
-    named = _named_methods(asked)
+    named = named_methods(asked)
     folder = work.study.root / "methods" / work.name
     for name, swept in named:
         own = {**base, **swept}
@@ -507,6 +531,7 @@ def _made(
             validation=asked.options.validation or "",
             negatives=asked.options.data.negatives or "",
             family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
+            backbone=work.backbone.digest if work.backbone is not None else "",
             shown=work.model.shown,
             provenance=work.provenance,
             more=more,
@@ -536,59 +561,4 @@ def _made(
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
         negatives=taught,
-    )
-
-
-def _fitted_before(
-    study: Study, asked: Request, model: OpenedModel, provenance: JsonObject
-) -> FittedMethods | None:
-    """Return the methods that the same command fitted before to the same network, images and labels; None if
-    any of these changed, or if an image that could not be read is back.
-    """
-    made = []
-    searches = dict[str, tuple[Tried, ...]]()
-    about = None
-    for name, _ in _named_methods(asked):
-        path = study.root / "methods" / asked.model / f"{name}{ENDING}"
-        try:
-            about = read_about(path)
-            built(path)
-        except ModelError:  # missing or damaged
-            return None
-        said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
-        if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
-            return None
-        more: Any = about.more
-        unread = [*more.get("unreadable", {}).items()]
-        if unread and stamps.again([*study.image_rows.values()], unread):
-            return None
-        made.append(FittedMethod(name, about.layers, about.options, about.flags))
-        searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
-    assert about is not None
-    more = about.more
-    return FittedMethods(
-        asked.options.study,
-        asked.model,
-        model.source,
-        tuple(made),
-        more["images"],
-        more["embeddings"],
-        searches,
-        negatives=about.negatives,
-    )
-
-
-def _named_methods(asked: Request) -> list[tuple[str, dict[str, Value]]]:
-    """Return the name of each method to fit, with its swept option."""
-    key, values = asked.swept
-    swept = [
-        (f"{asked.method.name}-{key.replace('_', '-')}-{_shown(value)}", {key: value}) for value in values
-    ]
-    return swept or [(asked.options.as_ or asked.method.name, {})]
-
-
-def _shown(value: Value) -> str:
-    """Return a value as written in a method's name."""
-    return (
-        f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
     )

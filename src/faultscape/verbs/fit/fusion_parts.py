@@ -102,7 +102,8 @@ def parts_asked(root: Path, asked: Request) -> Parts | None:
     folder = root / "methods" / asked.model
     told = str(asked.told.get("parts", ""))
     if not told:
-        fitted = [name for name in _WHERE_FITTED if (folder / f"{name}{ENDING}").is_file()]
+        files = {name: folder / f"{name}{ENDING}" for name in _WHERE_FITTED}
+        fitted = [name for name, file in files.items() if file.is_file() and not read_about(file).backbone]
         return _read(folder, [*_ALWAYS, *fitted], asked, named=False)
     words = words_of(told)
     if twice := next((word for word in words if words.count(word) > 1), None):
@@ -143,6 +144,8 @@ def _unfit(about: MethodAbout) -> str:
         return "a fusion cannot be a part of another"
     if float(about.options.get("epsilon", 0)) > 0:
         return "it shows the network a moved image (--epsilon), which a fusion does not"
+    if about.backbone:
+        return "it scores the patches of a backbone, which a fusion does not run"
     return ""
 
 

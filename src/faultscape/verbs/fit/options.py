@@ -112,12 +112,16 @@ class FitData:
         residual, reconstruction, fusion: a set with anomaly labels whose unknown objects teach the method:
         training images that `stress blend` pasted objects into (for fusion better validation images), or a
         data set with such labels.
+    backbone
+        knn, knn-class, mahalanobis, flow: features of the patches of a frozen vision network, instead of a
+        layer of the model: hf:OWNER/MODEL or a folder of the transformers library.
     """
 
     set_: list[str] | None = None
     images: int = 1000
     keep_embeddings: int | None = None
     negatives: str | None = None
+    backbone: str | None = None
 
     def kept(self, preset: MethodPreset | None) -> int:
         """Return the number of embeddings to keep of a layer, 0 for all."""
@@ -191,8 +195,22 @@ class Request:
     @property
     def searches(self) -> tuple[str, ...]:
         """The options to search with --validation: those neither given nor swept."""
-        given = {*self.told, self.swept[0]}
+        given = {*self.told, self.swept[0], *(["epsilon"] if self.options.data.backbone else [])}
         return tuple(key for key in self.method.search if key not in given)
+
+    def check_backbone(self) -> None:
+        """Raise OptionError for options of layers, or of the model's input, beside a backbone."""
+        if self.options.data.backbone is None:
+            return
+        if self.options.layer or self.options.select_layer:
+            raise OptionError(
+                "--backbone takes the place of the model's layers; leave --layer and --select-layer out"
+            )
+        if self.told.get("epsilon") or self.swept[0] == "epsilon":
+            raise OptionError(
+                "--epsilon moves the input of the model, which a backbone does not see; leave it or"
+                " --backbone out"
+            )
 
     def check_negatives(self) -> None:
         """Raise OptionError for a method that needs --negatives and has none, and for a set that would both

@@ -4,7 +4,8 @@ Conventions: images are drawn by their bytes and the seed, with an equal share o
 image; names and order have no influence. Labels are places of the study's class list. Pixels of classes that
 the model cannot predict, or that a holdout withholds, are IGNORED: no patch that contains one is drawn, even
 if the network sees the image at a lower resolution than its labels. Void pixels are OUTSIDE. The layer
-``LOGITS`` is the network's logits.
+``LOGITS`` is the network's logits. Features of a backbone are drawn likewise, as a layer of its name; the
+model is then not run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from faultscape.classes.class_lists import table
 from faultscape.errors import ModelError, OptionError, counted
 from faultscape.prediction.doubt_methods import logits_of
 from faultscape.prediction.merge import Window
+from faultscape.prediction.sources.backbone import Backbone
 from faultscape.prediction.sources.network import Answer
 from faultscape.progress import progress
 from faultscape.reading.study import Study
@@ -75,6 +78,7 @@ def draw_samples(
     images: int,
     keep: int,
     seed: int,
+    backbone: Backbone | None = None,
 ) -> tuple[dict[str, Embeddings], int, UnreadImages]:
     """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in total (0 for all), the
     number of images used, and those that cannot be read. ModelError if a layer gives no grid, MetricError if
@@ -92,23 +96,16 @@ def draw_samples(
             if (photo := unread.read(image)) is None:
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
-            view = model.inference.prepare(photo, size).views[0]
+            view = backbone.prepare(photo) if backbone else model.inference.prepare(photo, size).views[0]
             # the larger size, so that no label is lost
             tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))
             labels = meaning.places[rows.places(number, (wide, tall))]
-            pieces = model.inference.pieces(view)
+            pieces = [(view, (0, 0, *view.shape[1:]))] if backbone else model.inference.pieces(view)
             share = share_of(keep, turn, len(order))
             grids = dict[str, int]()
             for place, (block, box) in enumerate(pieces):
-                answer = answer_of(model, block, layers)
-                for layer in layers:
-                    shown = (block.shape[1], block.shape[2])
-                    name = model.inference.name
-                    grid = (
-                        logits_of(answer, name)
-                        if layer == LOGITS
-                        else grid_of(answer.embeddings[layer], shown, f"{name}: layer {layer}")
-                    )
+                found = _of_backbone(backbone, block) if backbone else _of_model(model, block, layers)
+                for layer, grid in found.items():
                     some = share_of(share, place, len(pieces)) if keep else grid.shape[1] * grid.shape[2]
                     grids[layer] = grids.get(layer, 0) + grid.shape[1] * grid.shape[2]
                     key = f"{seed}/{image.key}/{place}"
@@ -126,6 +123,30 @@ def draw_samples(
             tick(1)
     unread.tell()
     return {layer: together(some) for layer, some in parts.items()}, count, unread
+
+
+def _of_model(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> dict[str, Any]:
+    """Return the grids (D, h, w) of layers of a model for a prepared block."""
+    answer = answer_of(model, block, layers)
+    name = model.inference.name
+    shown = (block.shape[1], block.shape[2])
+    return {
+        layer: logits_of(answer, name)
+        if layer == LOGITS
+        else grid_of(answer.embeddings[layer], shown, f"{name}: layer {layer}")
+        for layer in layers
+    }
+
+
+def _of_backbone(backbone: Backbone, view: np.ndarray) -> dict[str, Any]:
+    """Return the grid (D, h, w) of a backbone for a prepared image; ModelError if memory is short."""
+    try:
+        return {backbone.source: backbone.grid(view)}
+    except MemoryError:
+        raise ModelError(
+            f"{backbone.source}: an image of {view.shape[2]}x{view.shape[1]} does not fit into memory; lower"
+            " the size in the preprocessor_config.json of a copy of its folder"
+        ) from None
 
 
 def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:

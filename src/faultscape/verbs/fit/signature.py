@@ -74,6 +74,7 @@ def _idle(options: FitOptions) -> list[str]:
         sampled = method.negatives == "no" and method.taps != "image"
         idle += [] if sampled else ["images", "keep_embeddings", "preset"]
         idle += ["negatives"] * (method.negatives == "no")
+        idle += ["backbone"] * (not method.of_features)
     given = options.given()
     return [name for name in idle if name in given]
 

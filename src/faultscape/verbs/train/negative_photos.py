@@ -123,7 +123,7 @@ def _no_photo(data: bytes, name: str) -> str:
 
 
 def _transparent(picture: Pillow.Image) -> bool:
-    return picture.getchannel("A").getextrema()[0] < 255
+    return bool((np.asarray(picture.getchannel("A")) < 255).any())
 
 
 def _refuse_known(study: Study, place: str, files: Sequence[tuple[str, str]], hashes: Sequence[int]) -> None:

@@ -65,7 +65,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     """
     preset = preset_named(options.preset) if options.preset else None
     kind = head_named(options.head)
-    of_preset = dict(preset.heads.get(options.head, {})) if preset else {}
+    of_preset = preset.options_for(options.head, len(withheld.classes)) if preset else {}
     told: dict[str, Value] = {**of_preset, **head_options(options)}
     told.pop(MEMBER_BLOCKS, None)
     kind.check(told)

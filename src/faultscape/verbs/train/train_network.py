@@ -210,7 +210,7 @@ def _provenance(
     truth = study.truth(options.data.truth)
     given = _arguments(options)
     if isinstance(negatives, NegativePhotos):
-        given["negatives"] = os.path.abspath(negatives.name)
+        given = {**given, "negatives": os.path.abspath(negatives.name)}
     flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
     made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
     return {
