@@ -135,7 +135,7 @@ def test_table_3_of_s3_is_in_distribution_and_has_all_classes_beside(
 
 def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -> None:
     study = str(tmp_path / "study")
-    fishyscapes.base(study, str(root / "cityscapes"))
+    fishyscapes.base(study, str(root / "cityscapes"), train=True)
     objects = tmp_path / "objects"
     for k in range(4):
         rgba = np.zeros((48, 48, 4), np.uint8)
@@ -144,9 +144,11 @@ def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -
         assert cv2.imwrite(str(objects / "kite" / f"{k}.png"), rgba)
     for edition in ("2026-10", "2026-11"):
         fishyscapes.web(study, str(objects), edition)
+    fishyscapes.web(study, str(objects), "2026-11", "v3")
     card = fishyscapes.table_1(study, models(root), ["one", "two"]).document
     editions = [condition["edition"] for condition in card["conditions"] if condition["kind"] == "anomaly"]
-    assert editions == ["2026-10", "2026-11"]
+    assert editions == ["2026-10", "2026-11", "2026-11"]
+    assert find_cell(card, "one", "fishyscapes-v3-2026-11", "average_precision", "msp") is not None
     rows = {
         (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
     }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
 import faultscape as fs
 from faultscape.choices import FitMethod, LossName
@@ -58,12 +59,17 @@ def static(study: str, voc: str) -> None:
     fs.stress.blend(study, preset="fs-static", objects=voc)
 
 
-def web(study: str, objects: str, edition: str) -> None:
-    """Make an edition of FS Web (3.1), with the steps of June 2019, and fog against methods that know the
-    backgrounds.
+def web(study: str, objects: str, edition: str, version: Literal["v2", "v3"] = "v2") -> None:
+    """Make an edition of FS Web (3.1), with the steps of June 2019 (v2) or with known objects too, cut out of
+    training images, as from January 2020 on (v3), and fog against methods that know the backgrounds.
     """
     fs.stress.blend(
-        study, preset="fishyscapes-v2", objects=objects, edition=edition, blending=fs.Blending(fog=0.2)
+        study,
+        preset="fishyscapes-v2" if version == "v2" else "fishyscapes-v3",
+        set_="main",
+        objects=objects,
+        edition=edition,
+        blending=fs.Blending(fog=0.2),
     )
 
 
@@ -146,6 +152,7 @@ def main(words: list[str]) -> None:
     base(study, data, train=True)
     static(study, voc)
     web(study, objects, edition)
+    web(study, objects, edition, "v3")
     models = dict(word.split("=", 1) for word in named) or train(study)
     plain = [name for name in models if scorers_of(name) == SCORERS]
     table_1(study, {name: models[name] for name in plain})

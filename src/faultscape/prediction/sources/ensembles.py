@@ -150,7 +150,7 @@ class Ensemble(Inference):
     def prepare(self, photo: np.ndarray, target: Size) -> PreparedForAll:
         """Return an image's inputs for every member."""
         of = tuple(member.prepare(photo, target) for member in self.members)
-        return PreparedForAll(of[0].views, target, of)
+        return PreparedForAll(of[0].views, target, of=of)
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return the members' scores of each image, or its problem as text."""
