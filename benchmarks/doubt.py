@@ -14,7 +14,7 @@ images), one with MC dropout, and one with neither (ce), their control. Methods 
 with objects blended in, of other drawn objects than the test images have, and reported as rows of their own.
 Methods that learn from unknown objects beside the network see training images with three objects each, drawn
 with another seed than those of validation and test, without those that look like one of these. A fusion
-learns on the validation images that options are searched on. Every second of the 233 test images is judged:
+learns on validation images with the same objects. Every second of the 233 test images is judged:
 with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes.
 Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
@@ -70,8 +70,8 @@ SEARCHED = {
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
 # learnt with unknown objects, beside the network
 TAUGHT = {"residual": {}, "reconstruction-taught": {}}
-# join the others, and learn on the validation images that nothing else learns from
-JOINED = {"fusion": {}, "fusion-weights": {"method_options": fs.MethodOptions(spatial=False)}}
+# join the others, and learn on validation images, from which nothing else learns
+JOINED = {"fusion": {}, "fusion-spatial": {"method_options": fs.MethodOptions(spatial=True)}}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),
@@ -88,6 +88,7 @@ LOSSES = {"outlier-head-pasted": "outlier-head", "outlier-head-blended": "outlie
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
+JOINS = f"{VALIDATION}-joined"
 NEGATIVES, A_FRAME = "train-fishyscapes-v2", 3  # objects of a training image that teach
 SHOWN = (1024, 2048)  # height and width of a frame of Cityscapes
 SIGN = 6  # of CamVid's labels
@@ -109,12 +110,14 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
         (kept, "main", BLENDS[1], test + road_signs(tree), 1),
         (learn, "val", BLENDS[0], other, 1),
         (learn, "train", BLENDS[0], third, A_FRAME),
+        (learn, "val", BLENDS[0], third, A_FRAME),
     )
     for study, name, preset, objects, a_frame in blends:
-        called = f"{study.name}-negatives" if name == "train" else f"{study.name}-{preset}"
+        called = f"{study.name}-negatives" if objects is third else f"{study.name}-{preset}"
+        edition = "joined" if objects is third and name == "val" else None
         place = write_objects(folder / "objects" / called, objects)
         how = fs.Blending(objects_per_frame=a_frame)
-        fs.stress.blend(str(study), set_=name, preset=preset, objects=place, blending=how)
+        fs.stress.blend(str(study), set_=name, preset=preset, objects=place, edition=edition, blending=how)
     return str(learn), str(whole), str(kept)
 
 
@@ -241,7 +244,7 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     whole = method in ("odin", "reconstruction", "resynthesis")  # no embeddings are drawn for it
     data = {} if whole else {"data": fs.FitData(keep_embeddings=KEPT)}
     if called in (*TAUGHT, *JOINED):
-        data = {"data": fs.FitData(negatives=NEGATIVES if called in TAUGHT else VALIDATION)}
+        data = {"data": fs.FitData(negatives=NEGATIVES if called in TAUGHT else JOINS)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
     tables = dict(found.searches)
     if called == "flow-searched":

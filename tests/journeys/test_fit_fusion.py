@@ -100,7 +100,7 @@ def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> N
 def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None:
     path = file_of(parts, "mahalanobis")
     write_again(path, replace(read_about(path), flags=("tuned-with-ood",), family="made up"))
-    some = replace(QUICK, parts="entropy,mahalanobis", spatial=False)
+    some = replace(QUICK, parts="entropy,mahalanobis")
     (found,) = fitted(parts, "fusion", data=JOINED, method_options=some).methods
     assert found.flags == ("trained-with-ood", "tuned-with-ood")
     about = read_about(file_of(parts, "fusion"))
@@ -117,7 +117,7 @@ def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(
     from faultscape.uncertainty.methods import block_fit
 
     def fit() -> bytes:
-        fitted(parts, "fusion", data=JOINED, method_options=QUICK)
+        fitted(parts, "fusion", data=JOINED, method_options=replace(QUICK, spatial=True))
         return file_of(parts, "fusion").read_bytes()
 
     whole = fit()

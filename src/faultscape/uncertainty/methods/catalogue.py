@@ -216,7 +216,7 @@ METHODS: tuple[Method, ...] = (
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
         "evidence.fusion:Fusion",
         PARTS,
-        {"parts": "", "spatial": True, "steps": 2000, "rate": 5e-3, "batch": 4, "width": 16},
+        {"parts": "", "spatial": False, "steps": 2000, "rate": 5e-3, "batch": 4, "width": 16},
         source="Di Biase et al. 2021 (SynBoost)",
         learns=False,
         negatives="must",

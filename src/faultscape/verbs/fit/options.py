@@ -68,8 +68,8 @@ class MethodOptions:
         fitted to the model (default: entropy, margin, and of mahalanobis, residual, reconstruction and
         resynthesis those that are fitted).
     spatial
-        fusion: also learn a small network that sees the scores around a pixel (default true); without it,
-        each part has one weight.
+        fusion: beside a weight for each part, learn a small network that sees the scores around a pixel, of
+        `width` channels (default false).
     """
 
     k: int | None = None

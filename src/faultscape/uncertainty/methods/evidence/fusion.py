@@ -1,10 +1,10 @@
 """The method fusion: scores of a pixel, joined into one by weights that images with unknown objects taught,
-and by a small network that sees the scores around it.
+and, on request, by a small network that sees the scores around it.
 
 Conventions: a part is a scorer of logits (``entropy``, ``margin``, ...) or a method fitted to the same
 network, named by the digest of its file (``residual@3fa2c1b2d4e5``). Parts are scored at the grid of the
-logits, standardised over the images that teach, and joined there: sum w s + g(s). The network g has three
-convolutions of 3 x 3, of dilation 1, 2 and 4, and is 0 before training; without ``spatial`` it is left out.
+logits, standardised over the images that teach, and joined there: sum w s + g(s). The network g, with
+``spatial``, has three convolutions of 3 x 3, of dilation 1, 2 and 4, and is 0 before training.
 The score is the log-odds of an unknown object where known and unknown cells are equally frequent.
 Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost): softmax
 entropy, softmax distance and perceptual difference join a dissimilarity network, as inputs and by weights
