@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def corpus(
     truths = np.stack([blobs(rng, shape) for _ in ids])
     maps = {f"model-{m}": np.stack([disturbed(rng, t, 1 + 2 * m) for t in truths]) for m in range(models)}
     for k, id_ in enumerate(ids):
-        photo = rng.integers(0, 256, (9, 12, 3), np.uint8).repeat(4, 0).repeat(4, 1)[: shape[0], : shape[1]]
+        blocks = max(9, -(-shape[0] // 4)), max(12, -(-shape[1] // 4)), 3
+        photo = rng.integers(0, 256, blocks, np.uint8).repeat(4, 0).repeat(4, 1)[: shape[0], : shape[1]]
         write(root / "photos" / f"{id_}.png", photo)
         write(root / "truth" / f"{id_}.png", truths[k])
         for name, stack in maps.items():
@@ -77,6 +79,24 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
         str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size)
     )
     return study
+
+
+def with_validation(
+    root: Path, images: tuple[int, int], shape: tuple[int, int] = (36, 48), role: str = "pool"
+) -> str:
+    """A study of so many ``images`` with a ``role``, and of others, the set val, of role validation; masks of all
+    lie in ``root / "labels"``.
+    """
+    import faultscape as fs
+
+    place = str(root / "study")
+    roles = {"main": role, "val": "validation"}
+    for seed, (name, number) in enumerate(zip(roles, images, strict=True), 1):
+        held = corpus(root / name, images=number, models=1, shape=shape, seed=seed)
+        own = {"classes": str(held.classes)} if name == "main" else {"set_": name}
+        fs.collect(place, str(held.photos), role=roles[name], **own)
+        shutil.copytree(held.truth, root / "labels" / ("" if name == "main" else name), dirs_exist_ok=True)
+    return place
 
 
 def confidences(corpus: Corpus) -> str:

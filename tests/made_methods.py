@@ -26,6 +26,11 @@ def fitted(trained: Trained, method: str, **more):
     )
 
 
+def scored(trained: Trained, *scorers: str, **more: object) -> None:
+    """Predict with the network again, with these scorers."""
+    fs.predict(trained.study, {"plain": trained.source}, scorer=[*scorers], engine="local", **more)
+
+
 def kept(trained: Trained, name: str) -> np.ndarray:
     """The doubt that the study holds now of a method of the network."""
     (word,) = [

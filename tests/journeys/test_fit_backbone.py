@@ -21,7 +21,7 @@ from faultscape.study.tables import label_maps
 from faultscape.verbs.fit.fusion_parts import parts_asked
 from faultscape.verbs.fit.options import Request
 from faultscape.verbs.options import FitOptions
-from made_methods import QUICK, kept
+from made_methods import QUICK, kept, scored
 from made_training import Trained
 from refusals import refused, refused_text, told
 
@@ -47,10 +47,6 @@ def fit(trained: Trained, method: str, backbone: str, **more):
     )
 
 
-def predict(trained: Trained, scorers: list[str]) -> None:
-    fs.predict(trained.study, {"plain": trained.source}, scorer=scorers, engine="local")
-
-
 def test_a_line_fits_and_predict_scores_the_patches_beside_the_model(
     predicted: Trained, backbone: str
 ) -> None:
@@ -66,7 +62,7 @@ def test_a_line_fits_and_predict_scores_the_patches_beside_the_model(
     fit(predicted, "mahalanobis", backbone)
     fit(predicted, "flow", backbone)
     fit(predicted, "knn-class", backbone, method_options=fs.MethodOptions(k=20))
-    predict(predicted, ["knn-dino", "mahalanobis", "knn-class", "flow"])
+    scored(predicted, "knn-dino", "mahalanobis", "knn-class", "flow")
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
     net = Backbone(backbone)
     found = kept(predicted, "knn-dino")
@@ -90,13 +86,13 @@ def test_a_backbone_that_changed_makes_its_methods_stale(
     random_backbones.save("dinov2", Path(backbone), image_mean=[0.5, 0.5, 0.5])
     assert "; its backbone changed" in str(fs.status(predicted.study))
     with refused(ModelError, r"its method knn was fitted with other files of its backbone .*; run `faultsc"):
-        predict(predicted, ["knn"])
+        scored(predicted, "knn")
     fit(predicted, "knn", backbone)
     assert "fitted before" not in capsys.readouterr().out
     assert "its backbone changed" not in str(fs.status(predicted.study))
     shutil.rmtree(backbone)
     with refused(ModelError, r"there is no such folder; give a folder of the transformers library, or hf:"):
-        predict(predicted, ["knn"])
+        scored(predicted, "knn")
 
 
 def test_what_a_backbone_cannot_be_given_with_is_refused(predicted: Trained, backbone: str) -> None:

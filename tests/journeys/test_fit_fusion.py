@@ -14,7 +14,7 @@ from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import digest, read_about
 from faultscape.verbs import graph
-from made_methods import fitted, kept
+from made_methods import fitted, kept, scored
 from made_training import Trained, copy_of
 from refusals import refused, told
 
@@ -70,10 +70,10 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
         ("residual", "train-fishyscapes-v2"),
     ]
     assert states(parts, "fusion") == [("done", ())]
-    fs.predict(study, {"plain": parts.source}, scorer=["fusion", "residual", "msp"], engine="local")
+    scored(parts, "fusion", "residual", "msp")
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
     together = kept(parts, "residual"), kept(parts, "fusion")
-    fs.predict(study, {"plain": parts.source}, scorer=["residual"], engine="local")
+    scored(parts, "residual")
     np.testing.assert_array_equal(kept(parts, "residual"), together[0])
     assert together[1].std() > 0
 
@@ -89,7 +89,7 @@ def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> N
         " --steps 12 --width 8`"
     )
     with refused(ModelError, again):
-        fs.predict(parts.study, {"plain": parts.source}, scorer=["fusion"], engine="local")
+        scored(parts, "fusion")
     fitted(parts, "fusion", data=JOINED, method_options=QUICK)
     assert states(parts, "fusion") == [("done", ())]
     fitted(parts, "mahalanobis")

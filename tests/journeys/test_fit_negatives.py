@@ -14,7 +14,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import read_failures
 from faultscape.uncertainty.method_files import read_about
 from faultscape.verbs import graph
-from made_methods import fitted, kept
+from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
 
@@ -37,10 +37,10 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
     layers = {"residual": "net.body, net.head:in", "reconstruction": "net.head:in, net.body"}[method]
     assert f"plain: {method} at {layers} (trained-with-ood)" in out
     assert "taught   by the unknown objects of train-fishyscapes-v2" in out
-    fs.predict(study, {"plain": blended.source}, scorer=["msp", method], engine="local")
+    scored(blended, "msp", method)
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
     assert kept(blended, method).std() > 0
-    fs.predict(study, {"plain": blended.source}, scorer=["msp", method], measure=True, engine="local")
+    scored(blended, "msp", method, measure=True)
     card = fs.reliability(study, worst=0, resamples=0).document
     (about,) = card["models"][0]["methods"]
     assert (about["flags"], about["negatives"], about["family"]) == (
@@ -59,7 +59,7 @@ def test_a_reconstruction_without_unknown_objects_learns_from_training_images_an
     assert found.methods[0].flags == ()
     about = read_about(Path(blended.study, "methods", "plain", "reconstruction.safetensors"))
     assert (about.negatives, about.family, about.sets) == ("", "", ("train",))
-    fs.predict(blended.study, {"plain": blended.source}, scorer=["reconstruction"], engine="local")
+    scored(blended, "reconstruction")
     score = kept(blended, "reconstruction")
     assert np.isfinite(score).all()
     assert score.std() > 0
@@ -83,7 +83,7 @@ def test_the_same_line_gives_the_same_bytes_and_new_images_make_the_method_stale
     assert read_about(path).negatives == "train-fishyscapes-v2"
     assert states() == [("done", ())]
     image = next(one for one in Study(Path(study)).image_rows.values() if one.set == "train-fishyscapes-v2")
-    fs.collect(study, remove=[image.id])
+    told("collect", study, "--remove", image.id)
     assert states() == [("stale", ("images of the unknown objects that taught it changed",))]
     (line,) = [one.line for one in graph.nodes(Study(Path(study))) if one.name == "plain/residual"]
     assert " --negatives train-fishyscapes-v2 " in f"{line} "

@@ -14,7 +14,7 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import read_about
-from made_methods import fitted, kept
+from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
 
@@ -32,12 +32,12 @@ def test_resynthesis_is_a_scorer_and_a_part_without_flags_and_changes_no_label(b
     assert "plain: resynthesis at :in" in told(*line)
     about = read_about(file_of(blended))
     assert (about.flags, about.sets, about.negatives) == ((), ("train",), "")
-    fs.predict(study, {"plain": blended.source}, scorer=["resynthesis"], engine="local")
+    scored(blended, "resynthesis")
     alone = kept(blended, "resynthesis")
     assert alone.std() > 0
     data = fs.FitData(negatives="val-fishyscapes-v2")
     fitted(blended, "fusion", data=data, method_options=replace(QUICK, parts="entropy,resynthesis"))
-    fs.predict(study, {"plain": blended.source}, scorer=["fusion", "resynthesis"], engine="local")
+    scored(blended, "fusion", "resynthesis")
     np.testing.assert_array_equal(kept(blended, "resynthesis"), alone)
     assert kept(blended, "fusion").std() > 0
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before

@@ -14,24 +14,18 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from networks_of_tests import colour_network
-from refusals import refused, told
+from refusals import refused_line, told
 
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32) * 3
 
 
 def study_of(root: Path, *, labels: bool = True) -> tuple[str, str]:
     """Eight images, four others of role validation, and a network; with labels or without."""
-    place = str(root / "study")
-    for name, images, seed in (("main", 8, 1), ("val", 4, 2)):
-        held = made.corpus(root / name, images=images, models=1, seed=seed)
-        told_ = {"classes": str(held.classes)} if name == "main" else {"set_": name, "role": "validation"}
-        fs.collect(place, str(held.photos), **told_)
-        shutil.copytree(held.truth, root / "labels" / ("" if name == "main" else name), dirs_exist_ok=True)
+    place = made.with_validation(root, (8, 4))
     if labels:
         fs.label.import_(place, str(root / "labels"))
     return place, str(colour_network(root / "net.onnx", WEIGHTS))
@@ -120,28 +114,31 @@ def test_masked_again_at_another_rate_or_in_a_study_that_moved_the_old_masks_are
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("words", "says"),
     [
-        ({"rate": 5}, "--mask-unknown 5: is not a share of false alarms between 0 and 1, for example .05"),
-        ({"scorer": ["msp", "entropy"]}, "needs one --scorer, whose threshold is learnt; got msp, entropy"),
-        ({"scorer": None}, "needs one --scorer, whose threshold is learnt; got none"),
-        ({"measure": True}, "needs the doubt of every pixel, which --measure does not keep"),
-        ({"shard": "1/2"}, "run it without --shard"),
+        (
+            "5 --scorer msp",
+            "--mask-unknown 5: is not a share of false alarms between 0 and 1, for example .05",
+        ),
+        (
+            ".05 --scorer msp --scorer entropy",
+            "needs one --scorer, whose threshold is learnt; got msp, entropy",
+        ),
+        (".05", "needs one --scorer, whose threshold is learnt; got none"),
+        (".05 --scorer msp --measure", "needs the doubt of every pixel, which --measure does not keep"),
+        (".05 --scorer msp --shard 1/2", "run it without --shard"),
     ],
 )
-def test_a_line_that_cannot_mask_is_refused(tmp_path: Path, more: dict, says: str) -> None:
-    told_ = {"scorer": ["msp"], "scoring": fs.Scoring(mask_unknown=more.pop("rate", 0.05))} | more
-    with refused(OptionError, says):
-        fs.predict(str(tmp_path), {"net": "net.onnx"}, **told_)
+def test_a_line_that_cannot_mask_is_refused(tmp_path: Path, words: str, says: str) -> None:
+    assert says in refused_line("predict", tmp_path, "net=net.onnx", "--mask-unknown", *words.split())
 
 
 def test_without_labels_to_learn_from_or_with_its_name_taken_nothing_runs(tmp_path: Path) -> None:
     place, net = study_of(tmp_path, labels=False)
-    how = {"scorer": "msp", "scoring": fs.Scoring(mask_unknown=0.05), "engine": "local"}
-    with refused(StudyError, "no image of role validation has labels to learn a threshold from"):
-        fs.predict(place, {"net": net}, **how)
+    line = ("predict", place, f"net={net}", "--scorer", "msp", "--mask-unknown", 0.05, "--engine", "local")
+    why = refused_line(*line)
+    assert "no image of role validation has labels to learn a threshold from" in why
     fs.label.import_(place, str(tmp_path / "labels"))
-    fs.predict(place, {"net-masked": net}, engine="local")
-    with refused(ModelError, "net-masked is already a model of the study"):
-        fs.predict(place, {"net": net}, **how)
+    told("predict", place, f"net-masked={net}", "--engine", "local")
+    assert "net-masked is already a model of the study" in refused_line(*line)
     assert [*fs.Study(place).models] == ["net-masked"]

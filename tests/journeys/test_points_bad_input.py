@@ -94,7 +94,7 @@ MISTAKEN = {
     "car/road": "'car/road' is not an answer. Did you mean 'car|road'?",
     "road and CAR": "'road and CAR' is not an answer. Did you mean 'road|car'?",
     "border:tree:road": "'border:tree:road' is not an answer. Did you mean 'tree|road'?",
-    "road|tere": "'tere' is not a class of the study. Did you mean 'tree'?",
+    "road|tere": "'road|tere': 'tere' is not a class of the study. Did you mean 'tree'?",
     "car|CAR": "'car|CAR' names one class twice.",
     "raod": "'raod' is not a class of the study. Did you mean 'road'?",
 }

@@ -209,7 +209,9 @@ def test_answers_of_label_studio_that_mean_nothing_are_told_and_the_others_count
     for number, words in enumerate(
         ("chooses 'car' and 'sky' at once", "names only 'sky'", "Did you mean 'car'", "'void|sky'"), 1
     ):
-        assert any(one.startswith(f"export.json, task {number}: ") and words in one for one in told), words
+        assert any(one.startswith(f"export.json, task {number}: ") and words in one for one in told), (
+            "\n".join(told)
+        )
     assert any("task 7: its data has no image, row and column" in one for one in told)
 
 

@@ -25,7 +25,7 @@ from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import STANDINGS
 from golden import STUDY, copied
 from made_point_study import compared
-from refusals import refused, refused_line
+from refusals import refused, refused_line, told
 
 POINTS = 60
 
@@ -376,8 +376,8 @@ def test_a_selection_of_points_can_be_named_before_and_after_answers(study: str,
     assert of("others") == "others"
 
 
-def test_a_named_selection_of_points_from_other_images_is_refused(study: str, corpus: made.Corpus):
+def test_a_named_selection_of_points_for_other_models_is_refused(study: str):
     drawn(study)
-    fs.collect(study, corpus.photos, set_="again")
-    with refused(SelectionError, "selection 'points' was drawn from other images"):
+    told("predict", study, "--remove", "model-0")
+    with refused(SelectionError, "selection 'points' was drawn from other images or for other models"):
         fs.plan(study, selection="points", engine="local")

@@ -5,7 +5,6 @@ the card recommends from validation images.
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -35,19 +34,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
     network with two scorers.
     """
     root = tmp_path_factory.mktemp("required")
-    place = str(root / "study")
-    for name, role, seed in (("main", "test", 1), ("val", "validation", 2)):
-        held = made.corpus(root / name, images=8, models=1, shape=(96, 128), seed=seed)
-        for k, id_ in enumerate(held.ids):
-            rng = np.random.default_rng(100 * seed + k)
-            made.write(
-                held.photos / f"{id_}.png",
-                rng.integers(0, 256, (24, 32, 3), np.uint8).repeat(4, 0).repeat(4, 1),
-            )
-        others = {} if name == "main" else {"set_": name}
-        told = {"classes": str(held.classes)} if name == "main" else {}
-        fs.collect(place, str(held.photos), role=role, **told, **others)
-        shutil.copytree(held.truth, root / "labels" / ("" if name == "main" else name), dirs_exist_ok=True)
+    place = made.with_validation(root, (8, 8), shape=(96, 128), role="test")
     fs.label.import_(place, str(root / "labels"))
     objects = str(squares(root / "objects", "box"))
     for name in ("main", "val"):

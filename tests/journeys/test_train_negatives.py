@@ -202,6 +202,7 @@ def test_objects_of_a_set_are_outside_all_classes_and_void_counts_in_no_loss(ble
     assert (about["family"], about["sets"]) == ("cut-outs of images", ["train", BLENDED, "val"])
 
 
+@pytest.mark.slow
 def test_what_was_learnt_and_what_it_is_tested_by_is_on_the_card(blended: Trained) -> None:
     made = train(blended, "net", BLENDED)
     fs.predict(

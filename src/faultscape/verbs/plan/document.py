@@ -51,10 +51,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
                 " `faultscape predict`"
             )
         known = study.truths
-        of_points = _named_points(study, options.selection)
+        named = options.truth is not None or options.selection is not None
+        of_points = _named_points(study, options)
+        truth = study.truth(options.truth) if known or (named and not of_points) else LABELS
         of_images = None if of_points else options.selection
-        named = options.truth is not None or of_images is not None
-        truth = study.truth(options.truth) if known or named else LABELS
         if known and not study.classifies:
             count(study, known, engine=engine)
         if len(models) == 1:
@@ -107,7 +107,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             target, given = next_export(study, recommended["selection"], truth)
             recommended["file"] = target
             recommended["again"] = bool(given["again"])
-        of_truth = truth if known or named else ""
+        of_truth = truth if known or (named and not of_points) else ""
         plan = LabelPlan(
             models=models,
             task=study.settings.task,
@@ -137,9 +137,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         return _written(study, options, plan)
 
 
-def _named_points(study: Study, selection: str | None) -> str:
+def _named_points(study: Study, options: PlanOptions) -> str:
     """Return the selection named if it is one of points, '' otherwise."""
-    return selection if selection is not None and study.selection(selection).slots.points else ""
+    held = study.selections.get(options.selection or "")
+    return options.selection or "" if held is not None and held.slots.points else ""
 
 
 def _of_one(

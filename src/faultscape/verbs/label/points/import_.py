@@ -214,7 +214,8 @@ def seen_in(text: str, settings: Settings) -> str:
             if not any(why for why, _ in both) and both[0][1] != both[1][1]:
                 return BORDER.join(name for _, name in both)
             if text.count(BORDER) == 1:  # else a class has one in its name
-                problem = both[0][0] or both[1][0] or f"{text!r} names one class twice."
+                half = both[0][0] or both[1][0]
+                problem = f"{text!r}: {half}" if half else f"{text!r} names one class twice."
     if BORDER not in text:
         problem = _other_answer(text, problem, settings.class_list.names)
     raise LabellingError(f"{problem} Or answer {VOID}, {CANNOT_TELL}, or A{BORDER}B on a border")
