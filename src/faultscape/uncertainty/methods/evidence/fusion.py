@@ -77,8 +77,8 @@ class FusionBlock(nn.Module):
             self.around = _network(parts, width) if width else None
             self.leave = nn.Conv2d(width, 1, 1) if width else None
         if self.leave is not None:
-            nn.init.zeros_(self.leave.weight)
-            nn.init.zeros_(self.leave.bias)
+            for numbers in self.leave.parameters():
+                nn.init.zeros_(numbers)
         self.weight = nn.Parameter(torch.full((parts,), 1 / parts))
         self.bias = nn.Parameter(torch.zeros(()))
         self.register_buffer("mean", torch.zeros(parts))
