@@ -11,6 +11,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
+import made_trees
 from faultscape.cli import main
 from faultscape.corpus.photos import read_photo
 from faultscape.maps import runs
@@ -343,3 +344,22 @@ def test_a_role_that_a_person_gave_stays_when_the_data_set_is_collected_again(tm
     fs.collect(study, str(root), known=line, role="pool")
     fs.collect(study, str(root), known=line)
     assert {image.role for image in read_corpus(Path(study))} == {"pool"}
+
+
+def test_labels_that_a_layout_of_ones_own_names_and_cannot_read_are_not_left_out_in_silence(
+    tmp_path: Path,
+) -> None:
+    made_trees.image(tmp_path / "roads" / "x.png")
+    own = tmp_path / "own.py"
+    own.write_text(
+        "from faultscape.corpus import Frame, Layout\n"
+        "def find(root, split):\n"
+        "    return [Frame('x', str(root / 'x.png'), truth=str(root / 'x.png'), split=split)]\n"
+        "MINE = Layout('mine', 'Mine', ('all',), 'voc', 'semantic', find, 'any *.png', 'me')\n"
+    )
+    why = refused_line("collect", tmp_path / "study", tmp_path / "roads", "--layout", f"{own}:MINE")
+    assert (
+        "layout Mine names files of labels, but nothing reads them: give it read_semantic or read_anomaly"
+        in why
+    )
+    assert not (tmp_path / "study").exists()

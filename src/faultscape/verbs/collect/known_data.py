@@ -91,6 +91,11 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
         )
     split = known.split or next(iter(layout.splits))
     frames = find_frames(layout, place, split)
+    if not layout.truth_kinds and any(frame.truth for frame in frames):
+        raise OptionError(
+            f"layout {layout.title} names files of labels, but nothing reads them: give it read_semantic or"
+            " read_anomaly, or leave truth= out of its frames"
+        )
     if remark := check(layout, frames):
         print(remark)
     if part is not None:
