@@ -10,7 +10,7 @@ that of the batch. Adam's rate falls linearly to 0. Nothing chooses a step by th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, interpolate
 
 from faultscape.errors import MetricError, ModelError
+from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.training import checkpoints
 
 KNOWN, NEGATIVE, OPEN = 0, 1, 255
@@ -107,6 +108,28 @@ class Entrance(nn.Module):
         """Return a grid (N, width, h, w) of a grid (N, D, h, w)."""
         weight = self.weight / self.deviation
         return conv2d(grid, weight[:, :, None, None], self.bias - weight @ self.mean)
+
+
+class BlockMethod:
+    """What fitted methods with a trained ``block`` share: their file holds the block, and a score on its grid
+    (N, 1, h, w) is enlarged.
+    """
+
+    epsilon = 0.0
+
+    def __init__(self, layers: Sequence[str], block: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+        self.layers = tuple(layers)
+        block.load_state_dict(dict(tensors))
+        block.eval().requires_grad_(requires_grad=False)
+        self._trained = block
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score resized bilinearly."""
+        return np.array(enlarged(values[0], size)[0])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all that the block holds."""
+        return {name: value.cpu() for name, value in self._trained.state_dict().items()}
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, softplus
 
-from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.block_fit import (
     KNOWN,
     NEGATIVE,
+    BlockMethod,
     BlockPlan,
     Entrance,
     Examples,
@@ -157,21 +156,17 @@ class ReconstructionBlock(nn.Module):
         return reconstruction_loss(error, self.coupled(error, logits), labels, known, negative)
 
 
-class Reconstruction:
+class Reconstruction(BlockMethod):
     """A trained decoder with its coupling, and the two layers that it taps."""
-
-    epsilon = 0.0
 
     def __init__(
         self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
     ) -> None:
-        self.layers = tuple(layers)
         coupled = "join.weight" in tensors
         widths = tensors["enter.weight"].shape[1], len(tensors["mean"])
         classes = tensors["of_logits.weight"].shape[1] if coupled else 0
         self.block = ReconstructionBlock(widths, classes, int(options["width"]), coupled=coupled)
-        self.block.load_state_dict(dict(tensors))
-        self.block.eval().requires_grad_(requires_grad=False)
+        super().__init__(layers, self.block, tensors)
 
     @classmethod
     def train(
@@ -201,14 +196,6 @@ class Reconstruction:
         """Return the score (N, 1, h, w) on the grid of the logits."""
         self.block.to(logits.device)
         return (self.block([grid.float() for grid in features], logits.float())[:, None],)
-
-    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score resized bilinearly."""
-        return np.array(enlarged(values[0], size)[0])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the weights, and the moments of error and energy."""
-        return {name: value.cpu() for name, value in self.block.state_dict().items()}
 
 
 @torch.no_grad()

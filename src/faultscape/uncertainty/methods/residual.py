@@ -19,16 +19,15 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.block_fit import (
     KNOWN,
     NEGATIVE,
+    BlockMethod,
     BlockPlan,
     Entrance,
     Examples,
@@ -106,19 +105,15 @@ class ResidualBlock(nn.Module):
         return residual_loss(self(features, logits), logits, labels, known, negative)
 
 
-class ResidualPattern:
+class ResidualPattern(BlockMethod):
     """A trained block, and the layers that it taps."""
-
-    epsilon = 0.0
 
     def __init__(
         self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
     ) -> None:
-        self.layers = tuple(layers)
         widths = [tensors[f"enter.{number}.weight"].shape[1] for number in range(len(layers) + 1)]
         self.block = ResidualBlock(widths[:-1], widths[-1], int(options["width"]))
-        self.block.load_state_dict(dict(tensors))
-        self.block.eval().requires_grad_(requires_grad=False)
+        super().__init__(layers, self.block, tensors)
 
     @classmethod
     def train(
@@ -142,11 +137,3 @@ class ResidualPattern:
         """Return the energy (N, 1, h, w) of the moved logits."""
         self.block.to(logits.device)
         return (energy_of(self.block([grid.float() for grid in features], logits.float()))[:, None],)
-
-    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score resized bilinearly."""
-        return np.array(enlarged(values[0], size)[0])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the weights of the block."""
-        return {name: value.cpu() for name, value in self.block.state_dict().items()}

@@ -23,7 +23,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from faultscape.maps.winners import enlarged
 from faultscape.metrics.pixel_facts import facts_of
 from faultscape.metrics.scorers import score_pixels, scorer_named
 from faultscape.uncertainty.catalogue import Value
@@ -31,6 +30,7 @@ from faultscape.uncertainty.method_files import words_of
 from faultscape.uncertainty.methods.block_fit import (
     KNOWN,
     NEGATIVE,
+    BlockMethod,
     BlockPlan,
     Examples,
     Grids,
@@ -106,10 +106,8 @@ class FusionBlock(nn.Module):
         return odds_loss(self(logits), labels, known, negative)
 
 
-class Fusion:
+class Fusion(BlockMethod):
     """A trained join, and its fitted parts {word: method}; ``layers`` are all that these tap."""
-
-    epsilon = 0.0
 
     def __init__(
         self,
@@ -118,13 +116,11 @@ class Fusion:
         tensors: Mapping[str, Tensor],
         parts: Mapping[str, Fitted],
     ) -> None:
-        self.layers = tuple(layers)
         self.parts = dict(parts)
         self._scores = _Scores(words_of(str(options["parts"])), parts)
         width = int(options["width"]) if options["spatial"] else 0
         self.block = FusionBlock(len(self._scores.words), width)
-        self.block.load_state_dict(dict(tensors))
-        self.block.eval().requires_grad_(requires_grad=False)
+        super().__init__(layers, self.block, tensors)
 
     @classmethod
     def train(
@@ -158,14 +154,6 @@ class Fusion:
         """Return the fused score (N, 1, h, w) of the values of each part."""
         self.block.to(logits.device)
         return (self.block(self._scores(values, logits))[:, None],)
-
-    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score resized bilinearly."""
-        return np.array(enlarged(values[0], size)[0])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the weights and moments of the join."""
-        return {name: value.cpu() for name, value in self.block.state_dict().items()}
 
 
 def values_of(

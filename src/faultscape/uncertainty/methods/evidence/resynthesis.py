@@ -24,9 +24,8 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, interpolate, one_hot
 
 from faultscape.errors import MetricError, ModelError
-from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.methods.block_fit import KNOWN, BlockPlan, at_size, train_block
+from faultscape.uncertainty.methods.block_fit import KNOWN, BlockMethod, BlockPlan, at_size, train_block
 from faultscape.uncertainty.methods.evidence.discrepancy import Discrepancy
 from faultscape.uncertainty.methods.evidence.fusion import odds_loss
 from faultscape.uncertainty.methods.evidence.generator import COARSEST, Generator
@@ -128,19 +127,15 @@ class ResynthesisBlock(nn.Module):
         return painted + odds_loss(odds, labels, known, negative)
 
 
-class Resynthesis:
+class Resynthesis(BlockMethod):
     """A trained generator and discrepancy network."""
-
-    epsilon = 0.0
 
     def __init__(
         self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]
     ) -> None:
-        self.layers = tuple(layers)
         classes = tensors["generator.start.weight"].shape[1]
         self.block = ResynthesisBlock(tensors["channels"], classes, int(options["width"]))
-        self.block.load_state_dict(dict(tensors))
-        self.block.eval().requires_grad_(requires_grad=False)
+        super().__init__(layers, self.block, tensors)
 
     @classmethod
     def train(
@@ -183,11 +178,3 @@ class Resynthesis:
         sides = sides_of(image.shape[2:])
         labels = self.block.channels[at_size(logits.float(), sides).argmax(1)]
         return (self.block(shrunk(image.float(), sides), labels)[1][:, None],)
-
-    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
-        """Return the score resized bilinearly."""
-        return np.array(enlarged(values[0], size)[0])
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the weights of both networks, and the classes of channels."""
-        return {name: value.cpu() for name, value in self.block.state_dict().items()}
