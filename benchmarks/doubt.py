@@ -1,21 +1,23 @@
 """Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the
 searches.
 
-    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0]    # resumable jobs; goes on where it was stopped
-    python benchmarks/doubt.py table FOLDER                                            # the rows, of what is there
-    python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
+    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco]
+    python benchmarks/doubt.py table FOLDER          # the rows, of what is there
+    python benchmarks/doubt.py families FOLDER       # taught by objects of one family, tested by those of another
 
-Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever
-learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start
-from it and are trained on for a fifth of its steps: five with pixels of no class (void from the start), two
-outlier heads with other unknown pixels (pieces of ImageNet pasted into crops; objects blended into training
-images), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but
-20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images
-with objects blended in, of other drawn objects than the test images have, and reported as rows of their own.
-Methods that learn from unknown objects beside the network see training images with three objects each, drawn
-with another seed than those of validation and test, without those that look like one of these. A fusion
-learns on validation images with the same objects. Every second of the 233 test images is judged:
-with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes.
+Conventions: jobs are resumable, and go on where they were stopped; --kinds and --scores do some of them. Splits,
+held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a
+network of a seed: the linear one, to which all methods are fitted, and those that start from it and are
+trained on for a fifth of its steps: five with pixels of no class (void from the start), two outlier heads
+with other unknown pixels (pieces of ImageNet pasted into crops; objects blended into training images), one
+with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings
+of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects
+blended in, of other drawn objects than the test images have, and reported as rows of their own. Methods that
+learn from unknown objects beside the network see training images with three objects each, of four families
+(doubt_objects.py); a fusion learns on validation images with the same objects. Every second of the 233 test
+images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3, with one object
+of each other family, and with the held-out classes. For the table of families a residual block learns from
+one family, or from all but one, in ``FEW`` steps.
 Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
@@ -119,48 +121,6 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
         how = fs.Blending(objects_per_frame=a_frame)
         fs.stress.blend(str(study), set_=name, preset=preset, objects=place, edition=edition, blending=how)
     return str(learn), str(whole), str(kept)
-
-
-def teaching_objects(others: Sequence[Cutout]) -> list[Cutout]:
-    """Return drawings of the same kinds of things as the others, none of which looks like one of them."""
-    mine = drawn_cutouts(12, seed=54)
-    looks = {cutout.digest: look_of(cutout) for cutout in mine}
-    alike = lookalikes(looks, [(cutout.digest, look_of(cutout)) for cutout in others])
-    return [cutout for cutout in mine if cutout.digest not in alike]
-
-
-def road_signs(tree: Path) -> list[Cutout]:
-    """Return the road signs of CamVid's training images: the known objects of fishyscapes-v3, since no
-    network here knows cars or persons.
-    """
-    found: list[Cutout] = []
-    for row in (tree / "train.txt").read_text().splitlines():
-        name = Path(row.split()[0]).stem
-        photo, labels = (
-            np.asarray(Image.open(tree / "train" / f"{name}.jpg")),
-            np.asarray(Image.open(tree / "trainannot" / f"{name}.png")),
-        )
-        found += usable_cutouts(connected_cutouts(photo, labels, {SIGN: "sign"}, name))[0]
-    return found
-
-
-def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
-    """Write cut-outs as images with transparency and objects.csv, and return their folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = ["file,class,split,use,family"]
-    for number, cutout in enumerate(cutouts):
-        pixels = np.dstack([cutout.pixels, cutout.alpha])
-        tall, wide = pixels.shape[:2]
-        placed = cutout.use == "known"
-        height, width = cutout.frame if placed else (tall + 2, wide + 2)
-        left, top = cutout.corner if placed else (1, 1)
-        # an object that reaches the border of its file counts as cut
-        whole = np.zeros((height, width, 4), np.uint8)
-        whole[top : top + tall, left : left + wide] = pixels
-        Image.fromarray(whole).save(folder / f"{number}.png")
-        rows.append(f"{number}.png,{cutout.class_},,{cutout.use},{cutout.family}")
-    (folder / "objects.csv").write_text("\n".join(rows) + "\n")
-    return str(folder)
 
 
 def job(
@@ -349,148 +309,6 @@ def card_of(folder: Path, cell: Mapping) -> Card:
 def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str, key: str) -> str:
     """Return a number's mean and spread over seeds."""
     return spread([one.get(condition, {}).get(key) for one in found])
-
-
-def cost(backbone: str, device: str, turns: int) -> None:
-    """Print what each method adds to the forward pass of a network at 1024 x 2048, the median of some turns:
-    processor time of one thread, or time on a GPU.
-    """
-    import torch
-
-    from faultscape.prediction.sources.torch_network import watched
-    from faultscape.uncertainty import description as d
-    from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.evidence.fusion import Fusion, FusionBlock
-    from faultscape.uncertainty.methods.evidence.resynthesis import ResynthesisBlock
-    from faultscape.uncertainty.methods.flow_density import FlowDensity
-    from faultscape.uncertainty.methods.flow_fit import TrainedFlow
-    from faultscape.uncertainty.methods.layers import layers_of_scales
-    from faultscape.uncertainty.methods.reconstruction import ReconstructionBlock
-    from faultscape.uncertainty.methods.residual import ResidualBlock
-
-    torch.set_num_threads(1)
-    net = (
-        d.build(d.Description(backbone, tuple(f"class {k}" for k in range(19)), multiple=32))
-        .eval()
-        .requires_grad_(False)
-        .to(device)
-    )
-    image = torch.rand(1, 3, *SHOWN, device=device)
-    layers = {
-        "deeplabv3plus": ("net.pooling.together.0.1", "net.decoder.1.1"),
-        "segformer-b0": ("net.segformer.stages.2", "net.decode_head.batch_norm"),
-    }[backbone]
-    small = torch.rand(1, 3, 128, 128, device=device)
-    with torch.inference_mode():
-        scales = layers_of_scales(net, lambda: net(small), (128, 128))
-    with torch.inference_mode(), watched(net, backbone, dict.fromkeys([*layers, *scales])) as seen:
-        logits = net(image).logits
-    rows: dict[str, tuple[object, list]] = {}
-    for layer in layers:
-        grid = grid_at(seen[layer], SHOWN)
-        width, called = (
-            grid.shape[1],
-            f"{layer.removeprefix('net.')} ({grid.shape[1]} x {grid.shape[2]} x {grid.shape[3]})",
-        )
-        flow = TrainedFlow(fs.uncertainty.RealNVP(width).eval(), torch.arange(width), 0.0, 0.0, 0.0, 0)
-        options = {key: method_named("flow").options[key] for key in method_named("flow").options}
-        rows[f"`flow` at {called}"] = (FlowDensity.of([layer], options, [flow]), [grid])
-        keys = Embeddings(torch.randn(100_000, width), torch.rand(100_000, 19) < 0.1)
-        for name in ("knn", "knn-class"):
-            kind, mine = method_named(name), Embeddings(keys.values, keys.classes)  # that no search is shared
-            rows[f"`{name}` of 100,000 at {called}"] = (
-                kind.build.fit([layer], [mine], dict(kind.options), np.arange(19)),
-                [grid],
-            )
-        kind, only = (
-            method_named("mahalanobis"),
-            torch.nn.functional.one_hot(torch.arange(100_000) % 19, 19).bool(),
-        )
-        gaussians = kind.build.fit(
-            [layer], [Embeddings(keys.values, only)], dict(kind.options), np.arange(19)
-        )
-        rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
-        space = method_named("neco").build.fit([layer], [keys], {}, np.arange(19))
-        rows[f"`neco` at {called}"] = (space, [grid])
-
-    grids = [grid_at(seen[layer], SHOWN) for layer in scales]
-    width = int(method_named("residual").options["width"])
-    named = ", ".join(layer.removeprefix("net.") for layer in scales)
-    block = ResidualBlock([grid.shape[1] for grid in grids], 19, width)
-    rows[f"`residual` at {named}"] = (of_block("residual", scales, block), grids)
-    pair = [scales[-2], scales[0]]
-    ends = [grids[-2], grids[0]]
-    decoder = ReconstructionBlock([grid.shape[1] for grid in ends], 19, width, coupled=True)
-    rows[f"`reconstruction` at {', '.join(layer.removeprefix('net.') for layer in pair)}"] = (
-        of_block("reconstruction", pair, decoder),
-        ends,
-    )
-
-    painter = of_block("resynthesis", [IMAGE], ResynthesisBlock(torch.arange(19), 19, width))
-    rows["`resynthesis`"] = (painter, [image])
-    word = f"resynthesis@{'0' * 12}"
-    options = {**method_named("fusion").options, "parts": f"entropy,margin,{word}"}
-    join = FusionBlock(3, int(options["width"])).state_dict()
-    rows["`fusion` of entropy, margin and resynthesis"] = (
-        Fusion([IMAGE], options, join, {word: painter}),
-        [image],
-    )
-
-    clock = time.process_time if device == "cpu" else time.perf_counter
-
-    def timed(run) -> float:
-        start = clock()
-        run()
-        if device != "cpu":
-            torch.cuda.synchronize()
-        return clock() - start
-
-    def forward() -> None:
-        with torch.inference_mode():
-            net(image)
-
-    def moved() -> None:
-        there = image.clone().requires_grad_()
-        torch.autograd.grad(-net(there).logits.log_softmax(1).amax(1).mean(), there)
-
-    runs = {"forward": forward, "`odin` with epsilon: the gradient": moved}
-    for name, (method, grids) in rows.items():
-        runs[name] = lambda method=method, grids=grids: inferred(method, grids, logits)
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for turn in range(turns + (device != "cpu")):  # on a GPU the first is a warm-up
-        for name, run in runs.items():
-            seconds = timed(run)
-            found[name] += [seconds] if turn or device == "cpu" else []
-    median = {name: float(np.median(seconds)) for name, seconds in found.items()}
-    once = median.pop("forward")
-    print(
-        f"# forward pass of {backbone} at {SHOWN[0]} x {SHOWN[1]} on {device}: {once:.3f} s; load"
-        f" {os.getloadavg()[0]:.1f}"
-    )
-    print("| beside the forward pass | seconds | of the forward pass |\n|---|---|---|")
-    for name, seconds in median.items():
-        print(f"| {name} | {seconds:.3f} | {seconds / once:.2f} |", flush=True)
-
-
-def of_block(name: str, layers: Sequence[str], block):
-    """Return the method of a block that was not trained."""
-    kind = method_named(name)
-    return kind.build(layers, dict(kind.options), block.state_dict())
-
-
-def inferred(method, grids, logits) -> None:
-    """Make what a method makes of features."""
-    import torch
-
-    with torch.inference_mode():
-        method.values(grids, logits)
-
-
-def grid_at(values, size):
-    """Return what a layer gave as a grid."""
-    from faultscape.uncertainty.methods.embeddings import as_grid
-
-    return as_grid(values[0] if isinstance(values, tuple | list) else values, size)
 
 
 def main() -> None:

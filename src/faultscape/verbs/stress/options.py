@@ -56,6 +56,9 @@ class Blending:
     ----------
     objects_per_frame
         The number of objects per image.
+    textures
+        A folder of photos of other things: shapes cut out of them are blended too. Half of the photos
+        serve training images, the other half all others.
     ego
         Keep objects off this area: a mask file (above 0 on the ego vehicle), a class of the
         study, or a label number. Default: from the data set's layout (Cityscapes).
@@ -78,6 +81,7 @@ class Blending:
     """
 
     objects_per_frame: int = 1
+    textures: Place | None = None
     ego: str | None = None
     known: str | None = None
     smallest: int = 400

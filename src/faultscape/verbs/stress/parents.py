@@ -27,7 +27,7 @@ from faultscape.verbs.stress.artefact import method_number, own_files
 
 CLEAN = "clean"
 MAIN = "main"
-_FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
+_FILES = ("objects", "textures", "depth", "without", "ego", "frost_textures")  # options that may name files
 Stressing: TypeAlias = StressCorruptOptions | StressBlendOptions | StressFogOptions
 
 

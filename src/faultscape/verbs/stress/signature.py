@@ -128,6 +128,10 @@ def _check_blend(options: StressBlendOptions) -> None:
         )
     if how.depth is not None and not (how.fog if how.fog is not None else options.preset == FS_STATIC):
         raise OptionError("--depth is used for fog, and no image is foggy; add --fog 0.2, or leave it out")
+    if how.textures and options.preset == FS_STATIC:
+        raise OptionError(
+            f"--textures has no effect: {FS_STATIC} blends objects of its twelve classes; use fishyscapes-v2"
+        )
     if options.review and options.write:
         raise OptionError(
             "--review only writes the contact sheet; leave out --write until the objects are chosen"

@@ -18,11 +18,11 @@ from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+from faultscape.verbs.stress.blends.other_photos import OtherPhotos
 from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.examples import Examples
 from faultscape.verbs.train.labelled_images import LabelledImages, role_of
-from faultscape.verbs.train.negative_photos import NegativePhotos
 from faultscape.verbs.train.options import TrainingData
 from faultscape.verbs.train.tested_objects import refuse_tested, refuse_tested_photos
 from faultscape.verbs.train.withheld import Withheld
@@ -121,7 +121,7 @@ class TaughtExamples(Examples):
         return np.where(anomaly == 1, OUTSIDE, known).astype(np.int16)
 
 
-Negatives = NegativeImages | NegativePhotos
+Negatives = NegativeImages | OtherPhotos
 
 
 def find_negatives(study: Study, data: TrainingData) -> Negatives | None:
@@ -132,7 +132,7 @@ def find_negatives(study: Study, data: TrainingData) -> Negatives | None:
     if name is None:
         return None
     if name not in study.sets:
-        photos = NegativePhotos(study, name)
+        photos = OtherPhotos(study, name)
         refuse_tested_photos(study, photos)
         return photos
     if name in (data.set_ or ()):
@@ -149,6 +149,6 @@ def taught_by(negatives: Negatives, images: LabelledImages, withheld: Withheld) 
     places = withheld.places.copy()
     places[places == OUTSIDE] = IGNORED
     known = replace(withheld, places=places)
-    if isinstance(negatives, NegativePhotos):
+    if isinstance(negatives, OtherPhotos):
         return Examples(images, known)
     return TaughtExamples(images, known, negatives)

@@ -19,9 +19,9 @@ from faultscape.reading.study import Study
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.study.tables.corpus import Image
+from faultscape.verbs.stress.blends.other_photos import OtherPhotos
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import role_of
-from faultscape.verbs.train.negative_photos import NegativePhotos
 
 _BITS = (1 << 64) - 1
 
@@ -42,7 +42,7 @@ def refuse_tested(study: Study, negatives: AnomalousImages) -> None:
         )
 
 
-def refuse_tested_photos(study: Study, photos: NegativePhotos) -> None:
+def refuse_tested_photos(study: Study, photos: OtherPhotos) -> None:
     """Raise OptionError if images of a folder look like objects by which the study tests models."""
     looks = [(where, cutout, look_of(cutout)[:2]) for where, cutout in _tests(study).values()]
     for (name, _), value in zip(photos.files, photos.hashes, strict=True):

@@ -39,10 +39,10 @@ from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activ
 from faultscape.uncertainty.training.patches import Photos
 from faultscape.uncertainty.training.validation import Images, validate
 from faultscape.verbs.options import TrainOptions
+from faultscape.verbs.stress.blends.other_photos import OtherPhotos
 from faultscape.verbs.train import network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
-from faultscape.verbs.train.negative_photos import NegativePhotos
 from faultscape.verbs.train.negatives import Negatives, find_negatives, taught_by
 from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
@@ -209,7 +209,7 @@ def _provenance(
     sets = sorted(train_on.sets | watch_on.sets)
     truth = study.truth(options.data.truth)
     given = _arguments(options)
-    if isinstance(negatives, NegativePhotos):
+    if isinstance(negatives, OtherPhotos):
         given = {**given, "negatives": os.path.abspath(negatives.name)}
     flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
     made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
@@ -251,7 +251,7 @@ def _train(
         if plan.class_weights != "none"
         else ()
     )
-    photos = negatives if isinstance(negatives, NegativePhotos) else None
+    photos = negatives if isinstance(negatives, OtherPhotos) else None
     if weights and photos is not None and about.void_class:
         weights = (
             *weights[:-1],

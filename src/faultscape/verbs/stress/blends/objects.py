@@ -39,19 +39,23 @@ from faultscape.reading.study import Study
 from faultscape.stressors.fs_static import FS_STATIC_CLASSES, is_of_fs_static
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
+from faultscape.stressors.objects.shapes import noise_shapes, texture_shapes
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.stress_sets import StressSet
 from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
+from faultscape.verbs.stress.blends.other_photos import OtherPhotos
 from faultscape.verbs.stress.options import FS_STATIC, Blending, blending_version
 
 FOLDER = "objects"  # folder in the study
 MOST = 500  # most known objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
-_TEACHING = 1  # seed of the drawn objects for training images
+_TEACHING = 1  # seed of the objects that are made for training images
+_VARIANTS = 12  # drawn of each object for training images
+_SHAPES = 200  # least shapes cut out of photos
 _WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
 _SAME = (  # names of the same class in different data sets
     ("person", "pedestrian", "people"),
@@ -104,14 +108,14 @@ def find_objects(
                 "NAME to make a new set"
             )
         if options.objects and {
-            one.digest for one in _offered(options, study.classes, lambda _: None, teach=teach)
+            one.digest for one in _offered(study, options, lambda _: None, teach=teach)
         } - set(found.digests):
             print(
                 f"{options.objects} has objects that are not in the set, which keeps its own; give "
                 "--edition NAME to make a new set"
             )
         return found
-    cutouts = _offered(options, study.classes, print, teach=teach)
+    cutouts = _offered(study, options, print, teach=teach)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -194,17 +198,18 @@ def known_words(classes: Classes) -> frozenset[str]:
 
 
 def _offered(
-    options: StressBlendOptions, classes: Classes, say: Callable[[str], object], *, teach: bool
+    study: Study, options: StressBlendOptions, say: Callable[[str], object], *, teach: bool
 ) -> list[Cutout]:
-    """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
+    """Return the cut-outs in the given folders, or drawn ones, of classes that the preset uses and the study
     does not know.
     """
-    found = (
-        list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
-        if options.objects
-        else _drawn(teach=teach)
-    )
-    words = known_words(classes)
+    found = list[Cutout]()
+    if options.objects:
+        found += read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts
+    if options.blending.textures:
+        found += _textures(study, options, teach=teach)
+    found = found or _drawn(teach=teach)
+    words = known_words(study.classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
     held = {cutout.digest for cutout in familiar}
     cutouts = [cutout for cutout in found if cutout.digest not in held]
@@ -234,13 +239,31 @@ def _offered(
 
 
 def _drawn(*, teach: bool) -> list[Cutout]:
-    """Return drawn objects; to teach, others than those of test sets, and none that looks like those."""
+    """Return drawn objects; to teach, others than those of test sets, none that looks like those, and shapes
+    of noise.
+    """
     if not teach:
         return drawn_cutouts()
     tested = [(cutout.digest, look_of(cutout)) for cutout in drawn_cutouts()]
-    others = {cutout.digest: cutout for cutout in drawn_cutouts(seed=_TEACHING)}
+    others = {cutout.digest: cutout for cutout in drawn_cutouts(_VARIANTS, _TEACHING)}
     alike = lookalikes({digest: look_of(cutout) for digest, cutout in others.items()}, tested)
-    return [cutout for digest, cutout in others.items() if digest not in alike]
+    drawn = [cutout for digest, cutout in others.items() if digest not in alike]
+    return [*drawn, *noise_shapes(len(drawn), _TEACHING)]
+
+
+def _textures(study: Study, options: StressBlendOptions, *, teach: bool) -> list[Cutout]:
+    """Return shapes cut out of the photos of --textures: of one half of them, by digest, to teach, and else
+    of the other, so that nothing that teaches shows what tests.
+    """
+    photos = OtherPhotos(study, str(options.blending.textures), "textures")
+    mine = [k for k, (_, digest) in enumerate(photos.files) if (int(digest, 16) % 2 == 0) == teach]
+    if not mine:
+        use = "others, so that they do not teach what they test" if teach else "training images"
+        raise OptionError(
+            f"--textures {options.blending.textures}: all {len(photos)} images are kept for {use}; give more"
+        )
+    read = [photos.read(number) for number in mine]
+    return texture_shapes(read, max(len(read), _SHAPES), _TEACHING if teach else options.seed)
 
 
 def _known_objects(study: Study, options: StressBlendOptions, truth: str) -> list[Cutout]:

@@ -1,4 +1,5 @@
-"""The images of a folder from which `train --negatives` takes what the classes of the study do not show.
+"""The images of a folder that show what the classes of the study do not: `train --negatives` pastes pieces of
+them, and `stress blend --textures` cuts shapes out of them.
 
 Conventions: images are found in all subfolders and ordered by the digests of their files, so that names
 change nothing; equal files count once. Label maps are refused, and so are cut-outs with transparency, which
@@ -30,26 +31,26 @@ _HELD = 256  # photos in memory
 _GREY = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
 
 
-class NegativePhotos:
+class OtherPhotos:
     """The images of a folder; `read` is safe for several threads. Errors: OptionError for a folder without
     images, with label maps or cut-outs, or with images of the study.
     """
 
     family = FAMILY
 
-    def __init__(self, study: Study, place: str) -> None:
+    def __init__(self, study: Study, place: str, option: str = "negatives") -> None:
         self.name = place
+        named = f"--{option} {place}"
         try:
             self._tree = file_tree(place)
         except CorpusError:
-            raise OptionError(
-                f"--negatives {place}: is neither a set of the study ({', '.join(study.sets)}) nor a folder"
-                " on this machine; give one of these"
-            ) from None
+            sets = f"neither a set of the study ({', '.join(study.sets)}) nor a folder on this machine"
+            expected = f"{sets}; give one of these" if option == "negatives" else "no folder on this machine"
+            raise OptionError(f"{named}: is {expected}") from None
         if not self._tree.images():
-            raise OptionError(f"--negatives {place}: has no images; give a folder of images of other things")
-        self.files, self.hashes = _photos(self._tree, place)
-        _refuse_known(study, place, self.files, self.hashes)
+            raise OptionError(f"{named}: has no images; give a folder of images of other things")
+        self.files, self.hashes = _photos(self._tree, named)
+        _refuse_known(study, named, self.files, self.hashes)
         self.read = lru_cache(maxsize=_HELD)(self._read)
 
     def __len__(self) -> int:
@@ -70,7 +71,7 @@ class NegativePhotos:
         return cv2.resize(photo, size, interpolation=cv2.INTER_AREA)
 
 
-def _photos(tree: FileTree, place: str) -> tuple[list[tuple[str, str]], list[int]]:
+def _photos(tree: FileTree, named: str) -> tuple[list[tuple[str, str]], list[int]]:
     """Return (name, digest) of each image by digest, and their difference hashes; OptionError for label maps
     and cut-outs.
     """
@@ -93,13 +94,12 @@ def _photos(tree: FileTree, place: str) -> tuple[list[tuple[str, str]], list[int
     if wrong:
         name, why = wrong[0]
         raise OptionError(
-            f"--negatives {place}: {len(wrong)} of {counted(len(names), 'image')} cannot be pasted; first:"
-            f" {name} {why}"
+            f"{named}: {len(wrong)} of {counted(len(names), 'image')} cannot be pasted; first: {name} {why}"
         )
     if not found:
-        raise OptionError(f"--negatives {place}: none of its images can be read; first: {unread[0]}")
+        raise OptionError(f"{named}: none of its images can be read; first: {unread[0]}")
     if unread:
-        print(f"note: --negatives {place}: {counted(len(unread), 'image')} left out; first: {unread[0]}")
+        print(f"note: {named}: {counted(len(unread), 'image')} left out; first: {unread[0]}")
     order = sorted(found)
     return [(found[digest][0], digest) for digest in order], [found[digest][1] for digest in order]
 
@@ -115,10 +115,7 @@ def _no_photo(data: bytes, name: str) -> str:
         if picture.mode in _GREY and picture.format != "JPEG":
             return "has a single channel, as label maps have; give images in RGB"
         if picture.mode in ("RGBA", "RGBa") and _transparent(picture):
-            return (
-                "is a cut-out with transparency; blend it into training images (`faultscape stress blend"
-                " --objects`), and name the set that this makes"
-            )
+            return "is a cut-out with transparency; `faultscape stress blend --objects` can blend it"
     return ""
 
 
@@ -126,7 +123,7 @@ def _transparent(picture: Pillow.Image) -> bool:
     return bool((np.asarray(picture.getchannel("A")) < 255).any())
 
 
-def _refuse_known(study: Study, place: str, files: Sequence[tuple[str, str]], hashes: Sequence[int]) -> None:
+def _refuse_known(study: Study, named: str, files: Sequence[tuple[str, str]], hashes: Sequence[int]) -> None:
     """Raise OptionError for near-duplicates of images of the study."""
     groups = Groups()
     ids: list[str] = []
@@ -146,7 +143,7 @@ def _refuse_known(study: Study, place: str, files: Sequence[tuple[str, str]], ha
     if alike:
         name, id_ = alike[0]
         raise OptionError(
-            f"--negatives {place}: {len(alike)} of {counted(len(files), 'image')} "
+            f"{named}: {len(alike)} of {counted(len(files), 'image')} "
             f"{'is' if len(alike) == 1 else 'are'} in the study, whose images show what is known ({name} is"
             f" {id_}); give images of other things"
         )
