@@ -61,7 +61,7 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
         layer for name in ("mahalanobis", "residual") for layer in read_about(file_of(parts, name)).layers
     )
     assert f"plain: fusion at {', '.join(layers)} (trained-with-ood)" in out
-    assert "joins    entropy, margin, mahalanobis, residual" in out
+    assert "parts    entropy, margin, mahalanobis, residual" in out
     words = [f"{name}@{digest(file_of(parts, name))}" for name in ("mahalanobis", "residual")]
     about = read_about(file_of(parts, "fusion"))
     assert about.options["parts"] == ",".join(["entropy", "margin", *words])
@@ -82,7 +82,9 @@ def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> N
     fitted(parts, "fusion", data=JOINED, method_options=QUICK)
     first = file_of(parts, "fusion").read_bytes()
     fitted(parts, "mahalanobis", method_options=fs.MethodOptions(shrink=0.5))
-    assert states(parts, "fusion") == [("stale", ("a method that it joins was fitted again or removed",))]
+    assert states(parts, "fusion") == [
+        ("stale", ("a method that it is made of was fitted again or removed",))
+    ]
     again = (
         "plain: mahalanobis, a part of its method fusion, was fitted again or removed; fit fusion again:"
         f" `faultscape fit {parts.study} fusion --model plain --batch 2 --negatives val-fishyscapes-v2"

@@ -11,7 +11,7 @@ describes them; nothing is unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -50,6 +50,15 @@ class MovesInput(Fitted, Protocol):
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
         """Return the value whose gradient moves the input: the anomaly score of the whole image."""
         ...
+
+
+class ShowsAgain(Fitted, Protocol):
+    """A method that shows the network other images: ``show`` returns the grids (N, D, h, w) of the layers
+    ``again`` for images (N, 3, H, W), and is set by whoever runs the network.
+    """
+
+    again: tuple[str, ...]
+    show: Callable[[Tensor], Sequence[Tensor]] | None
 
 
 class Joins(Fitted, Protocol):

@@ -30,7 +30,7 @@ from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import IMAGE, TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import AGAIN, IMAGE, PARTS, TAUGHT, TUNED, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -131,7 +131,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
     parts = parts_asked(study.root, asked)
-    layers = parts.tapped if parts else layers
+    joined = parts is not None and method.taps == PARTS
+    layers = parts.tapped if parts and joined else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -142,14 +143,14 @@ def fit_method(options: FitOptions) -> FittedMethods:
     meaning = meaning_of(model, study)
     if parts is not None:
         parts = parts.of_network(model)
-        layers = parts.layers
+        layers = parts.layers if joined else layers
         _tell_of_parts(parts, options)
     named = options.data.backbone
     backbone = Backbone(named, model.inference.network.device) if named is not None else None
     if backbone is not None:
         candidates = [backbone.source]
     else:
-        candidates = list(layers) if parts else _candidates(method, model, layers, options)
+        candidates = list(layers) if joined else _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
     provenance = _provenance(study, asked, sets, source, backbone, parts)
     held = settings.models.get(asked.model)
@@ -343,7 +344,7 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     size = (block.shape[1], block.shape[2])
     if options.select_layer:
         return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
-    if method.negatives != "no":
+    if method.negatives != "no" or method.taps == AGAIN:
         *scales, last = layers_of_scales(listed, shown, size)
         if method.taps == "pair":  # of one size the last layer knows more of its surroundings
             return [scales[-1] if len(scales) > 1 else last, scales[0]]
@@ -364,6 +365,9 @@ def _fit_to_samples(
 ) -> tuple[Fitted, dict[str, object]]:
     if work.method.negatives != "no" or work.method.taps == "image":
         return _taught(work, layers, options)
+    if work.method.taps == AGAIN:
+        assert work.parts is not None
+        return work.method.build(layers, options, {}, work.parts.built(work.model.inference.network)), {}
     if work.method.name != "flow":
         wanted = [*layers, *[LOGITS] * work.method.of_logits] or [LOGITS]
         samples = [work.samples[layer] for layer in wanted] if work.method.learns else []
@@ -402,7 +406,7 @@ def _taught(
     if work.method.taps == "image":
         more = {"channels": work.channels, "classes": len(work.study.classes)}
     if work.parts is not None:
-        more = {"parts": work.parts.built()}
+        more = {"parts": work.parts.built(work.model.inference.network)}
     chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
     plan = BlockPlan(**chosen, seed=work.seed)
     key = key_of(work.method.name, grids.key(), vars(plan), dict(options))

@@ -65,8 +65,9 @@ class MethodOptions:
         are comparable; equation 8 of Blum et al. 2021 does not divide.
     parts
         fusion: the scores to join, separated by commas: scorers of probabilities and logits, and methods
-        fitted to the model (default: entropy, margin, and of mahalanobis, residual, reconstruction and
-        resynthesis those that are fitted).
+        fitted to the model (default: entropy, margin, and of mahalanobis, residual, reconstruction,
+        resynthesis and perceptual those that are fitted); perceptual: the fitted resynthesis that paints
+        (default resynthesis).
     spatial
         fusion: beside a weight for each part, learn a small network that sees the scores around a pixel, of
         `width` channels (default false).
