@@ -19,7 +19,7 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import fitted_words, split_fitted
 from faultscape.prediction.sources.backbone import Backbone
-from faultscape.prediction.sources.network import Answer, Network, padded_to
+from faultscape.prediction.sources.network import OUTLIER, Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import (
     ENDING,
@@ -30,7 +30,7 @@ from faultscape.uncertainty.method_files import (
     words_of,
 )
 from faultscape.uncertainty.method_files import digest as digest_of
-from faultscape.uncertainty.methods.catalogue import IMAGE, method_named
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT, method_named, own_layers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -186,8 +186,7 @@ def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that the methods tap; the image itself is none."""
-    layers = (layer for method in methods.values() for layer in method.layers)
-    return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
+    return own_layers(layer for method in methods.values() for layer in method.layers)
 
 
 def layers_again(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
@@ -326,6 +325,8 @@ def _values(
                 )
                 for layer in layers_of(methods)
             }
+            if OUTLIER in answer.values:
+                grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
             made = {}
             done: dict[int, tuple[Tensor, ...]] = {}
@@ -348,7 +349,7 @@ def _values_once(
     if id(method) not in done:
         if parts := _parts_of(method):
             values = {word: _values_once(part, grids, logits, done) for word, part in parts.items()}
-            done[id(method)] = cast("Joins", method).joined(values, logits)
+            done[id(method)] = cast("Joins", method).joined(values, grids, logits)
         else:
             done[id(method)] = method.values([grids[layer] for layer in method.layers], logits)
     return done[id(method)]

@@ -15,7 +15,7 @@ method is a scorer of its model under its name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,7 +26,9 @@ Taps = Literal["none", "one", "several", "pair", "image", "again", "parts"]
 Negatives = Literal["no", "may", "must"]
 PARTS: Taps = "parts"
 AGAIN: Taps = "again"
-IMAGE = ":in"  # the layer that stands for the image itself, as the network sees it
+# layers that are none of the network
+IMAGE = ":in"  # the image itself, as the network sees it
+OUTLIER_LOGIT = ":outlier"  # what an outlier head or a negative class gives beside the logits
 TUNED = "tuned-with-ood"
 TAUGHT = "trained-with-ood"  # as of networks that saw unknown objects in training
 
@@ -240,6 +242,15 @@ METHODS: tuple[Method, ...] = (
         negatives="must",
     ),
 )
+
+
+def own_layers(layers: Iterable[str]) -> tuple[str, ...]:
+    """Return the layers that a network itself has, each once.
+
+    >>> own_layers(["head:in", ":in", "body", "body"])
+    ('head:in', 'body')
+    """
+    return tuple(dict.fromkeys(layer for layer in layers if not layer.startswith(":")))
 
 
 def method_of(name: str) -> str:

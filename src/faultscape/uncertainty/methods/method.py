@@ -66,8 +66,10 @@ class Joins(Fitted, Protocol):
 
     parts: Mapping[str, Fitted]
 
-    def joined(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return arrays (N, K, h, w) from the values of each part."""
+    def joined(
+        self, values: Mapping[str, tuple[Tensor, ...]], grids: Mapping[str, Tensor], logits: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return arrays (N, K, h, w) from the values of each part and the grids of the layers."""
         ...
 
 

@@ -17,15 +17,27 @@ from faultscape.errors import ModelError, OptionError, closest
 from faultscape.metrics.scorers import SCORERS, is_fitted
 from faultscape.prediction.doubt_methods import built, show_again
 from faultscape.prediction.sources.network import Network
+from faultscape.reporting.reliability.document import RETRAINED
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, digest, read_about, words_of
-from faultscape.uncertainty.methods.catalogue import AGAIN, IMAGE, PARTS, Method, method_named, method_of
+from faultscape.uncertainty.methods.catalogue import (
+    AGAIN,
+    IMAGE,
+    OUTLIER_LOGIT,
+    PARTS,
+    TAUGHT,
+    Method,
+    method_named,
+    method_of,
+    own_layers,
+)
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.options import Request
 
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted
 
-_PLAIN = [one.name for one in SCORERS if one.needs in ("probabilities", "logits")]
+_OF_OUTLIER = [one.name for one in SCORERS if one.needs == "outlier"]
+_PLAIN = [*(one.name for one in SCORERS if one.needs in ("probabilities", "logits")), *_OF_OUTLIER]
 _ALWAYS = ("entropy", "margin")  # as SynBoost joins them: softmax entropy and softmax distance
 _WHERE_FITTED = ("mahalanobis", "residual", "reconstruction", "resynthesis", "perceptual")
 
@@ -46,13 +58,18 @@ class Parts:
             [IMAGE] if method_named(about.method).taps == AGAIN else about.layers
             for about in self.abouts.values()
         ]
-        return tuple(dict.fromkeys(layer for of_one in layers for layer in of_one))
+        outlier = [OUTLIER_LOGIT] * self._of_outlier
+        return tuple(dict.fromkeys([*(layer for of_one in layers for layer in of_one), *outlier]))
 
     @property
     def tapped(self) -> tuple[str, ...]:
         """The layers that the network itself must give."""
-        layers = (layer for about in self.abouts.values() for layer in about.layers)
-        return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
+        return own_layers(layer for about in self.abouts.values() for layer in about.layers)
+
+    @property
+    def _of_outlier(self) -> bool:
+        """Whether a part is what the network itself was trained to say of outliers."""
+        return any(word in _OF_OUTLIER for word in self.words)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +79,8 @@ class Parts:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of all parts."""
-        return tuple(dict.fromkeys(flag for about in self.abouts.values() for flag in about.flags))
+        flags = [flag for about in self.abouts.values() for flag in about.flags]
+        return tuple(dict.fromkeys([*flags, *[RETRAINED, TAUGHT] * self._of_outlier]))
 
     @property
     def said(self) -> tuple[MethodAbout, ...]:
