@@ -25,7 +25,6 @@ Source: S4, Table 1 and Tables 4 to 9.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import time
@@ -33,16 +32,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from doubt_objects import FAMILIES, objects_of, road_signs, write_objects
 from heads import collect, kept_classes, make_tree, make_withheld, spread
-from PIL import Image
 
 import faultscape as fs
-from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.metrics.scorers import SCORERS
 from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
-from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
-from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.uncertainty.methods.catalogue import IMAGE, METHODS, method_named
+from faultscape.stressors.objects.cutout import Cutout
+from faultscape.uncertainty.methods.catalogue import METHODS
 
 PLAIN = ("random", "msp", "entropy", "gen", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
@@ -88,12 +85,18 @@ TRAINED = {
 # losses of kinds that are not named after theirs
 LOSSES = {"outlier-head-pasted": "outlier-head", "outlier-head-blended": "outlier-head"}
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
-BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
-VALIDATION = "val-fishyscapes-v2"
+V2, V3 = "fishyscapes-v2", "fishyscapes-v3"
+OTHERS = FAMILIES[1:]  # of which there is a test set each, beside the drawn objects of V2
+TESTS = (V2, V3, *(f"{V2}-{family}" for family in OTHERS))
+VALIDATION = f"val-{V2}"
 JOINS = f"{VALIDATION}-joined"
-NEGATIVES, A_FRAME = "train-fishyscapes-v2", 3  # objects of a training image that teach
-SHOWN = (1024, 2048)  # height and width of a frame of Cityscapes
-SIGN = 6  # of CamVid's labels
+NEGATIVES = f"train-{V2}-every"
+A_FRAME, FRAMES = (
+    3,
+    1220,
+)  # objects of an image that teaches, and how many images: each training image four times
+METRICS = ("average_precision", "fpr95", "auroc", "found_5", "miou")
+FEW = 2000  # steps of a residual block for the table of families
 
 
 def studies_of(folder: Path) -> tuple[str, str, str]:
@@ -104,33 +107,58 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
     learn, whole = make_withheld(folder, tree, "half")
     if not (kept / "sets.json").exists():
         collect(kept, tree, "half", None, "test", kept_classes(folder))
-    drawn = drawn_cutouts()
-    test, other = ([cutout for cutout in drawn if cutout.split == split] for split in ("test", "validation"))
-    third = teaching_objects(drawn)
-    blends = (
-        (kept, "main", BLENDS[0], test, 1),
-        (kept, "main", BLENDS[1], test + road_signs(tree), 1),
-        (learn, "val", BLENDS[0], other, 1),
-        (learn, "train", BLENDS[0], third, A_FRAME),
-        (learn, "val", BLENDS[0], third, A_FRAME),
-    )
-    for study, name, preset, objects, a_frame in blends:
-        called = f"{study.name}-negatives" if objects is third else f"{study.name}-{preset}"
-        edition = "joined" if objects is third and name == "val" else None
-        place = write_objects(folder / "objects" / called, objects)
-        how = fs.Blending(objects_per_frame=a_frame)
-        fs.stress.blend(str(study), set_=name, preset=preset, objects=place, edition=edition, blending=how)
+    objects = {use: {one: objects_of(one, use) for one in FAMILIES} for use in ("teach", "choose", "test")}
+    every = [cutout for family in FAMILIES for cutout in objects["teach"][family]]
+    drawn = objects["test"]["drawn"]
+    blend(folder, kept, "main", V2, drawn)
+    blend(folder, kept, "main", V3, drawn + road_signs(tree))
+    blend(folder, learn, "val", V2, objects["choose"]["drawn"])
+    for family in OTHERS:
+        blend(folder, kept, "main", V2, objects["test"][family], family)
+    blend(folder, learn, "val", V2, every, "joined", A_FRAME)
+    blend(folder, learn, "train", V2, every, "every", A_FRAME, FRAMES)
     return str(learn), str(whole), str(kept)
 
 
-def job(
-    folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, seed: int, threads: int | None
+def blend(
+    folder: Path,
+    study: Path,
+    base: str,
+    preset: str,
+    objects: Sequence[Cutout],
+    edition: str | None = None,
+    a_frame: int = 1,
+    frames: int | None = None,
 ) -> None:
-    """Train one network, fit what is fitted to it, and judge it; what was found goes to FOLDER/cells."""
+    """Blend objects into the images of a set of a study."""
+    place = write_objects(folder / "objects" / f"{study.name}-{base}-{preset}-{edition or 'first'}", objects)
+    how = fs.Blending(objects_per_frame=a_frame)
+    fs.stress.blend(
+        str(study), set_=base, preset=preset, objects=place, edition=edition, frames=frames, blending=how
+    )
+
+
+def job(
+    folder: Path,
+    studies: tuple[str, str, str],
+    backbone: str,
+    kind: str,
+    seed: int,
+    threads: int | None,
+    wanted: Sequence[str],
+) -> None:
+    """Train one network, fit what is fitted to it, and judge it; what was found goes to FOLDER/cells. Of the
+    scores only the ``wanted`` ones are fitted and judged, all if none is named.
+    """
     name = f"{backbone.replace('/', '-')}-{kind}-{seed}"
     cell = folder / "cells" / f"{name}.json"
-    if cell.exists():
+    methods = {**FITTED, **SEARCHED, **TAUGHT, **JOINED} if kind == "linear" else {}
+    scorers = [*PLAIN, *methods] if kind == "linear" else list(TRAINED.get(kind, MEMBERS))
+    asked = [scorer for scorer in scorers if not wanted or scorer in wanted]
+    held = json.loads(cell.read_text()) if cell.exists() else {"scorers": []}
+    if set(asked) <= set(held["scorers"]):
         return
+    scorers = [scorer for scorer in scorers if scorer in {*asked, *held["scorers"]}]
     start, learn = time.perf_counter(), studies[0]
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
     told = (
@@ -144,37 +172,36 @@ def job(
     made = fs.train(
         learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
     )
-    minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
-    methods = {**FITTED, **SEARCHED, **TAUGHT, **JOINED} if kind == "linear" else {}
-    for called, options in methods.items():
+    minutes = held.get("minutes", {})
+    if made.new:
+        minutes["training"] = made.seconds / 60
+    searches = {}
+    for called in (called for called in methods if called in scorers):
         fit = folder / "fits" / name / f"{called}.json"  # of a job that was killed, what was fitted before
         if not fit.exists():
             begun = time.perf_counter()
-            tried = fit_one(learn, name, called, seed, **options)
+            tried = fit_one(learn, name, called, seed, **methods[called])
             fit.parent.mkdir(parents=True, exist_ok=True)
             fit.write_text(json.dumps({"searches": tried, "minutes": (time.perf_counter() - begun) / 60}))
-        held = json.loads(fit.read_text())
-        searches |= {f"{called} {what}": rows for what, rows in held["searches"].items()}
-        minutes[called] = held["minutes"]
-    scorers = [*PLAIN, *methods] if kind == "linear" else list(TRAINED.get(kind, MEMBERS))
+        fitted = json.loads(fit.read_text())
+        searches |= {f"{called} {what}": rows for what, rows in fitted["searches"].items()}
+        minutes[called] = fitted["minutes"]
     numbers: dict[str, dict[str, float]] = {}
     for study in studies[1:]:
-        copy_methods(Path(learn), Path(study), name)
-        fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
-        output = str(folder / "cards" / f"{Path(study).name}-{name}")
-        card = fs.reliability(study, models=[name], worst=3, resamples=0, output=output).document
-        for condition in (*BLENDS, "traffic"):
+        card = judged(folder, studies, Path(study), name, made.folder, scorers)
+        for condition in (*TESTS, "traffic"):
             for scorer in scorers:
-                for metric in ("average_precision", "fpr95", "auroc", "miou"):
-                    held = find_cell(card, name, condition, metric, scorer) or find_cell(
+                for metric in METRICS:
+                    found = find_cell(card, name, condition, metric, scorer) or find_cell(
                         card, name, condition, metric, ""
                     )
-                    if held is not None:
-                        numbers.setdefault(condition, {})[f"{metric} {scorer}"] = held["value"]
+                    if found is not None:
+                        numbers.setdefault(condition, {})[f"{metric} {scorer}"] = found["value"]
     about = {
         "backbone": backbone,
         "kind": kind,
         "seed": seed,
+        "scorers": scorers,
         "found": numbers,
         "searches": searches,
         "minutes": minutes,
@@ -183,6 +210,16 @@ def job(
     cell.parent.mkdir(parents=True, exist_ok=True)
     cell.write_text(json.dumps(about, indent=1) + "\n")
     print(f"{name}: {(time.perf_counter() - start) / 60:.0f} minutes", flush=True)
+
+
+def judged(
+    folder: Path, studies: tuple[str, str, str], study: Path, name: str, network: str, scorers: Sequence[str]
+) -> Card:
+    """Return the card of a network and its scores on a study."""
+    copy_methods(Path(studies[0]), study, name)
+    fs.predict(str(study), {name: network}, scorer=list(scorers), measure=True)
+    output = str(folder / "cards" / f"{study.name}-{name}")
+    return fs.reliability(str(study), models=[name], worst=3, resamples=0, output=output).document
 
 
 def negatives_of(kind: str) -> dict[str, fs.TrainingData]:
@@ -233,12 +270,53 @@ def copy_methods(source: Path, target: Path, name: str) -> None:
         (there / path.name).write_bytes(path.read_bytes())
 
 
-def run(folder: Path, backbone: str, seeds: Sequence[int], threads: int | None) -> None:
+def run(
+    folder: Path,
+    backbone: str,
+    seeds: Sequence[int],
+    threads: int | None,
+    kinds: Sequence[str],
+    wanted: Sequence[str],
+) -> None:
     """Do all jobs that are missing."""
     studies = studies_of(folder)
     for seed in seeds:
         for kind in ("linear", *TRAINED, "mc-dropout"):
-            job(folder, studies, backbone, kind, seed, threads)
+            if not kinds or kind in kinds:
+                job(folder, studies, backbone, kind, seed, threads, wanted)
+
+
+def families(folder: Path, backbone: str) -> None:
+    """Print what a residual block finds of each family of objects, taught by one family or by the others."""
+    studies = studies_of(folder)
+    name = f"{backbone.replace('/', '-')}-linear-0"
+    learn = Path(studies[0])
+    network = str(learn / "models" / name)
+    taught = {family: (family,) for family in FAMILIES}
+    taught |= {f"but-{family}": tuple(one for one in FAMILIES if one != family) for family in FAMILIES}
+    for word, mine in (*taught.items(), ("all", FAMILIES)):
+        objects = [cutout for family in mine for cutout in objects_of(family, "teach")]
+        blend(folder, learn, "train", V2, objects, word, A_FRAME)
+        data = fs.FitData(negatives=f"train-{V2}-{word}")
+        how = fs.MethodOptions(steps=FEW)
+        fs.fit(str(learn), "residual", model=name, as_=f"residual-{word}", data=data, method_options=how)
+    words = [*taught, "all"]
+    before = json.loads((folder / "cells" / f"{name}.json").read_text())["scorers"]
+    scorers = [*before, *(f"residual-{word}" for word in words)]
+    card = judged(folder, studies, Path(studies[2]), name, network, scorers)
+    conditions = (V2, *TESTS[2:])
+    print(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}")
+    for scorer in ("energy", *(f"residual-{word}" for word in words)):
+        cells = []
+        for condition in conditions:
+            values = [
+                found["value"]
+                if (found := find_cell(card, name, condition, metric, scorer))
+                else float("nan")
+                for metric in ("average_precision", "fpr95", "found_5")
+            ]
+            cells.append("{:.3f}, {:.2f}, {:.2f}".format(*values))
+        print(f"| `{scorer}` | {' | '.join(cells)} |")
 
 
 def table(folder: Path) -> None:
@@ -248,17 +326,21 @@ def table(folder: Path) -> None:
     rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED, *TAUGHT, *JOINED)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
-    titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
-    pairs = " | ".join(f"{title} AP | FPR95" for title in titles.values())
-    print(f"| network | score | flags | seeds | mIoU | {pairs} | wrong pixels AP | minutes |\n|{'---|' * 13}")
+    titles = {V2: "blended v2", V3: "blended v3", "traffic": "held out"}
+    columns = " | ".join(f"{title} AP | FPR95 | objects" for title in titles.values())
+    print(
+        f"| network | score | flags | seeds | mIoU | {columns} | wrong pixels AP | minutes |\n|{'---|' * 16}"
+    )
     for kind, scorer in rows:
-        mine = [cell for cell in cells if cell["kind"] == kind]
+        mine = [cell for cell in cells if cell["kind"] == kind and scorer in cell["scorers"]]
+        if not mine:
+            continue
         found = [cell["found"] for cell in mine]
         numbers = [value_of(found, "traffic", f"miou {scorer}")]
         numbers += [
             value_of(found, condition, f"{metric} {scorer}")
             for condition in titles
-            for metric in ("average_precision", "fpr95")
+            for metric in ("average_precision", "fpr95", "found_5")
         ]
         wrong = [find_cell(cards[id(cell)], name_of(cell), "main", "error_ap", scorer) for cell in mine]
         told = all(one.tells_errors for one in SCORERS if one.name == scorer)
@@ -313,25 +395,26 @@ def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "table", "cost"))
-    parser.add_argument("folder", nargs="?", default="")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("what", choices=("run", "table", "families"))
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--backbone", default="segformer-b0")
-    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--seeds", type=words, default="0,1,2")
+    parser.add_argument("--kinds", type=words, default="")
+    parser.add_argument("--scores", type=words, default="")
     parser.add_argument("--threads", type=int)
     given = parser.parse_args()
-    if given.what == "cost":
-        cost(given.backbone, given.device, given.turns)
-    elif given.what == "run":
-        run(
-            Path(given.folder),
-            given.backbone,
-            [int(word) for word in next(csv.reader([given.seeds]))],
-            given.threads,
-        )
+    if given.what == "run":
+        seeds = [int(word) for word in given.seeds]
+        run(given.folder, given.backbone, seeds, given.threads, given.kinds, given.scores)
+    elif given.what == "table":
+        table(given.folder)
     else:
-        table(Path(given.folder))
+        families(given.folder, given.backbone)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a list with commas."""
+    return [word for word in text.split(",") if word]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from doubt import write_objects
+from doubt_objects import write_objects
 from PIL import Image, ImageDraw, ImageFont
 
 import faultscape as fs

@@ -194,7 +194,7 @@ METHODS: tuple[Method, ...] = (
         "-log sum exp (z + shift learnt with unknown objects)",
         "residual:ResidualPattern",
         "several",
-        {"steps": 2000, "rate": 5e-3, "batch": 4, "width": 32},
+        {"steps": 6000, "rate": 5e-3, "batch": 4, "width": 32},
         source="Liu et al. 2023 (RPL)",
         learns=False,
         negatives="must",

@@ -1,10 +1,10 @@
 """The output of a frozen network for images with unknown objects (`--negatives`) and for labelled training
 images, for methods that learn from it.
 
-Conventions: grids are kept in memory, as float16, up to ``_MOST_BYTES``; beyond, an image is read and shown
-to the network again each time it is drawn. Both give the same numbers, so that the same images teach the same
-method. Pixels of classes that the network does not know, or that a holdout withholds, are void. Of labelled
-training images all other labelled pixels are known.
+Conventions: grids are kept in memory, as float16, up to a quarter of the machine's; beyond, an image is read
+and shown to the network again each time it is drawn. Both give the same numbers, so that the same images
+teach the same method. Pixels of classes that the network does not know, or that a holdout withholds, are
+void. Of labelled training images all other labelled pixels are known.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from faultscape.errors import ModelError
+from faultscape.prediction.bounds import memory
 from faultscape.prediction.doubt_methods import logits_of
 from faultscape.prediction.sources.network import OUTLIER
 from faultscape.reading.study import Study
@@ -28,7 +29,7 @@ from faultscape.verbs.fit.samples import Meaning, answer_of, part_of
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import LabelledImages
 
-_MOST_BYTES = 2 << 30
+_MOST = 4  # one byte in so many of this machine's memory
 
 
 class Negatives(AnomalousImages):
@@ -84,7 +85,7 @@ class NetworkGrids:
             return self._kept[number]
         parts = self._made(number)
         size = sum(part.size for part in parts)
-        if self._bytes + size <= _MOST_BYTES:
+        if (self._bytes + size) * _MOST <= memory():
             self._kept[number] = parts
             self._bytes += size
         return parts

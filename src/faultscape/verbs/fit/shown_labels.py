@@ -1,8 +1,8 @@
 """Training images as a network sees them, small, beside their labels: what resynthesis learns from.
 
 Conventions: labels are places of the class list, -1 for void and for classes that the network does not know
-or that a holdout withholds. Images are kept in memory, as float16, up to ``_MOST_BYTES``; beyond, they are
-read again each time they are drawn.
+or that a holdout withholds. Images are kept in memory, as float16, up to a quarter of the machine's; beyond,
+they are read again each time they are drawn.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from faultscape.maps.resize import nearest
+from faultscape.prediction.bounds import memory
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.methods.evidence.resynthesis import sides_of, small_image
@@ -21,7 +22,7 @@ from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, part_of
 from faultscape.verbs.train.labelled_images import LabelledImages
 
-_MOST_BYTES = 2 << 30
+_MOST = 4  # one byte in so many of this machine's memory
 
 
 class ShownLabels:
@@ -45,7 +46,7 @@ class ShownLabels:
             return self._kept[number]
         parts = self._made(number)
         size = sum(image.numel() * image.element_size() + labels.nbytes for image, labels in parts)
-        if self._bytes + size <= _MOST_BYTES:
+        if (self._bytes + size) * _MOST <= memory():
             self._kept[number] = parts
             self._bytes += size
         return parts
