@@ -86,7 +86,7 @@ def cost(backbone: str, device: str, turns: int) -> None:
     width = int(method_named("residual").options["width"])
     named = ", ".join(layer.removeprefix("net.") for layer in scales)
     block = ResidualBlock([grid.shape[1] for grid in grids], 19, width)
-    rows[f"`residual` at {named}"] = (of_block("residual", scales, block), grids)
+    rows[f"`residual` at the image, {named}"] = (of_block("residual", scales, block), [image, *grids])
     pair = [scales[-2], scales[0]]
     ends = [grids[-2], grids[0]]
     decoder = ReconstructionBlock([grid.shape[1] for grid in ends], 19, width, coupled=True)

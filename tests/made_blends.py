@@ -55,7 +55,9 @@ def study_of(corpus: made.Corpus, folder: Path) -> str:
 def few_objects() -> Iterator[None]:
     """One variant of each drawn object and split, while this is held."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(objects, "drawn_cutouts", lambda seed=0: drawn_cutouts(2, seed))
+        patch.setattr(
+            objects, "drawn_cutouts", lambda variants=3, seed=0: drawn_cutouts(min(variants, 2), seed)
+        )
         yield
 
 

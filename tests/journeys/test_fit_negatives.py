@@ -127,7 +127,7 @@ def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     kept_in_memory = path.read_bytes()
     path.unlink()
-    monkeypatch.setattr(negatives, "_MOST_BYTES", 0)
+    monkeypatch.setattr(negatives, "memory", lambda: 0)
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     assert path.read_bytes() == kept_in_memory
 

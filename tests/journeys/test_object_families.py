@@ -3,9 +3,12 @@
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 import made
@@ -13,7 +16,7 @@ from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.stress.files import read_object
 from faultscape.reading.study import Study
 from faultscape.verbs.stress.object_families import family_of_set
-from made_blends import blended, corpus_with_void, few_objects, squares
+from made_blends import SMALL, blended, corpus_with_void, few_objects, squares
 from refusals import refused
 
 
@@ -56,8 +59,34 @@ def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(stu
     assert not test.keys() & train.keys()
     tested = [(digest, look_of(cutout)) for digest, cutout in test.items()]
     assert not lookalikes({digest: look_of(cutout) for digest, cutout in train.items()}, tested)
-    assert {cutout.family for cutout in (test | train).values()} == {"drawn"}
-    assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "drawn objects"
+    assert {cutout.family for cutout in test.values()} == {"drawn"}
+    assert {cutout.family for cutout in train.values()} == {"drawn", "noise"}
+    assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "drawn objects and noise shapes"
+
+
+def test_photos_whose_textures_teach_do_not_test(study: str, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    for level in range(10, 250, 40):
+        Image.fromarray(np.full((40, 60, 3), level, np.uint8)).save(tmp_path / "photos" / f"{level}.png")
+    how = replace(SMALL, textures=str(tmp_path / "photos"))
+    blended(study, set_="main", blending=how)
+    blended(study, set_="train", blending=how)
+    levels = [
+        {value for cutout in objects_of(study, name).values() for value in np.unique(cutout.pixels)}
+        for name in ("fishyscapes-v2", "train-fishyscapes-v2")
+    ]
+    assert all(levels)
+    assert not levels[0] & levels[1]
+    assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "textures"
+    for path in [*(tmp_path / "photos").iterdir()][1:]:
+        path.unlink()
+    with refused(says="--textures .*photos: all 1 images are kept for .*; give more"):
+        for name in ("main", "train"):
+            blended(study, set_=name, blending=how, edition="second")
+    with refused(says="--textures .*nowhere: is no folder on this machine"):
+        blended(study, set_="main", blending=replace(SMALL, textures="nowhere"), edition="third")
+    with refused(says="--textures has no effect: fs-static blends objects of its twelve classes"):
+        blended(study, "fs-static", set_="main", blending=how)
 
 
 def test_objects_csv_names_the_family_and_without_it_a_folder_holds_cut_outs_of_photos(

@@ -246,9 +246,7 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained, tmp_path: Pa
     write(tmp_path / "masks" / "0.png", labels, "P")
     with refused(OptionError, "first: 0.png has a palette, as label maps have"):
         train(blended, "net", str(tmp_path / "masks"))
-    with refused(
-        OptionError, "first: bird/0.png is a cut-out with transparency; `faultscape stress blend"
-    ):
+    with refused(OptionError, "first: bird/0.png is a cut-out with transparency; `faultscape stress blend"):
         train(blended, "net", str(blended.folder / "objects-train"))
     with refused(OptionError, "8 of 8 images are in the study, whose images show what is known"):
         train(blended, "net", str(blended.folder / "train" / "images"))

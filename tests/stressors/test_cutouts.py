@@ -18,7 +18,9 @@ from faultscape.stressors import (
     cutout_of_rgba,
     drawn_cutout,
     drawn_cutouts,
+    noise_shapes,
     reason_to_drop,
+    texture_shapes,
     usable_cutouts,
 )
 from refusals import refused
@@ -146,3 +148,24 @@ def test_variants_and_seeds_of_a_drawn_object_differ() -> None:
 def test_drawn_objects_have_these_bytes_on_every_machine() -> None:
     digest = hashlib.blake2b("".join(cutout.digest for cutout in drawn_cutouts(1)).encode(), digest_size=8)
     assert digest.hexdigest() == "021297e245386687"
+
+
+def test_shapes_of_noise_and_of_photos_are_whole_soft_and_all_different() -> None:
+    photo = np.random.default_rng(0).integers(0, 256, (60, 90, 3), np.uint8)
+    noise = noise_shapes(12)
+    textures = texture_shapes([photo, np.zeros_like(photo)], 12)
+    assert usable_cutouts([*noise, *textures], smallest=1000) == ([*noise, *textures], [])
+    assert all(cutout.soft and not cutout.class_ for cutout in (*noise, *textures))
+    assert [{cutout.family for cutout in made} for made in (noise, textures)] == [{"noise"}, {"textures"}]
+    assert [one.digest for one in noise[:3]] == [one.digest for one in noise_shapes(3)]
+    assert not {one.digest for one in noise_shapes(3, seed=1)} & {one.digest for one in noise}
+    assert not any(cutout.pixels.any() for cutout in textures[1::2])  # each photo in turn
+    with refused(fs.errors.OptionError, "count: expected 1 or more shapes; got 0"):
+        noise_shapes(0)
+    with refused(fs.errors.ImageError, "textures need at least one photo"):
+        texture_shapes([], 1)
+
+
+def test_shapes_have_these_bytes_on_every_machine() -> None:
+    digest = hashlib.blake2b("".join(cutout.digest for cutout in noise_shapes(12)).encode(), digest_size=8)
+    assert digest.hexdigest() == "6c76c82567c2d935"

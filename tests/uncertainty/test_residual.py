@@ -25,8 +25,9 @@ def grids(torch, count: int = 6, *, objects: bool = True):
         anomaly = np.zeros((6, 8), np.uint8)
         anomaly[2:4, 3:5] = objects
         anomaly[0] = 255
+        image = torch.randn(3, 24, 32)
         features = torch.randn(5, 3, 4) + 4 * torch.from_numpy(anomaly[::2, ::2] == 1)
-        made.append(Grids.of([features], np.random.default_rng(0).normal(size=(3, 6, 8)), anomaly))
+        made.append(Grids.of([image, features], np.random.default_rng(0).normal(size=(3, 6, 8)), anomaly))
 
     class Examples:
         def __len__(self) -> int:
@@ -65,20 +66,24 @@ def test_the_loss_is_that_of_its_definition(torch) -> None:
 
 
 def test_a_block_in_numpy_says_the_same(torch) -> None:
-    """One cell, so that a convolution of 3 x 3 is its middle."""
+    """One cell, so that a convolution of 3 x 3 is its middle; of the image one pixel."""
     from faultscape.uncertainty.methods.residual import ResidualBlock
 
     block = ResidualBlock([4, 2], 3, 5, seed=1)
-    features = [torch.randn(1, 4, 1, 1), torch.randn(1, 2, 1, 1)]
+    features = [torch.randn(1, wide, 1, 1) for wide in (3, 4, 2)]
     logits = torch.randn(1, 3, 1, 1)
     assert torch.equal(block(features, logits), logits)  # before training nothing moves
     torch.nn.init.normal_(block.leave.weight)
-    moments = [(torch.randn(wide), torch.rand(wide) + 0.5) for wide in (4, 2, 3)]
+    moments = [(torch.randn(wide), torch.rand(wide) + 0.5) for wide in (3, 4, 2, 3)]
     block.measure(moments)
     held = {name: value.detach().double().numpy() for name, value in block.state_dict().items()}
-    inner = np.zeros(5)
-    for number, (grid, (mean, deviation)) in enumerate(zip((*features, logits), moments, strict=True)):
-        values = (grid[0, :, 0, 0].double().numpy() - mean.numpy()) / deviation.numpy()
+    seen = [
+        (grid[0, :, 0, 0].double().numpy() - mean.numpy()) / deviation.numpy()
+        for grid, (mean, deviation) in zip((*features, logits), moments, strict=True)
+    ]
+    fine = np.maximum(held["look.fine.weight"][:, :, 2, 2] @ seen[0] + held["look.fine.bias"], 0)
+    inner = held["look.coarse.weight"][:, :, 1, 1] @ fine + held["look.coarse.bias"]
+    for number, values in enumerate(seen[1:]):
         inner += held[f"enter.{number}.weight"] @ values + held[f"enter.{number}.bias"]
     for number in (1, 3, 5):
         inner = np.maximum(inner, 0)

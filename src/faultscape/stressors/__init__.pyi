@@ -47,6 +47,8 @@ from .objects.cutout import usable_cutouts as usable_cutouts
 from .objects.drawn import DRAWN_OBJECTS as DRAWN_OBJECTS
 from .objects.drawn import drawn_cutout as drawn_cutout
 from .objects.drawn import drawn_cutouts as drawn_cutouts
+from .objects.shapes import noise_shapes as noise_shapes
+from .objects.shapes import texture_shapes as texture_shapes
 from .overlay import Overlay as Overlay
 from .overlay import decoded_overlay as decoded_overlay
 from .overlay import overlay_of as overlay_of

@@ -7,9 +7,9 @@ other images that it shows the network (``again``), or, of ``parts``, those of t
 ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well as features,
 ``signed`` whether its default layer is the last before an activation. ``negatives`` says whether images with
 unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the flag
-``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
---validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
-method is a scorer of its model under its name.
+``trained-with-ood``. ``looks`` says whether it sees the image beside its layers. ``options`` are its options
+with their defaults, ``search`` the values tried with --validation, a set with unknown objects; a method
+searched this way has the flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Method:
     of_logits: bool = False
     signed: bool = False
     negatives: Negatives = "no"
+    looks: bool = False
 
     @property
     def of_features(self) -> bool:
@@ -198,6 +199,7 @@ METHODS: tuple[Method, ...] = (
         source="Liu et al. 2023 (RPL)",
         learns=False,
         negatives="must",
+        looks=True,
     ),
     Method(
         "reconstruction",
