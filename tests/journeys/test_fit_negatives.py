@@ -46,10 +46,11 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
     assert (about["flags"], about["negatives"], about["family"]) == (
         ["trained-with-ood"],
         "train-fishyscapes-v2",
-        "drawn objects",
+        "drawn objects and noise shapes",
     )
+    assert any(f"{method}: learnt from drawn objects, which" in note for note in card["notes"])
     page = Path(study, "reliability", "report.html").read_text()
-    assert "trained-with-ood (by drawn objects)" in page
+    assert "trained-with-ood (by drawn objects and noise shapes)" in page
 
 
 def test_a_reconstruction_without_unknown_objects_learns_from_training_images_and_has_no_flag(

@@ -402,6 +402,12 @@ def test_v3_without_cutouts_of_both_uses_is_refused_whatever_the_frame_would_hav
             plan_blend((96, 160), cutouts[2:], "fishyscapes-v3", seed=0, key=key)
 
 
+def test_a_compact_object_finds_its_place_in_a_small_frame() -> None:
+    square = [Cutout(np.zeros((40, 40, 3), np.uint8), np.full((40, 40), 255, np.uint8), "a box")]
+    plans = [plan_blend((24, 32), square, "fishyscapes-v1", seed=0, key=str(k)) for k in range(40)]
+    assert min(max(placed.box[2:]) for plan in plans for placed in plan.objects) == 4
+
+
 def test_a_frame_is_two_whole_numbers_of_any_type_and_large_enough() -> None:
     cutouts = small_cutouts()
     plan = plan_blend((np.int64(96), np.uint16(160)), cutouts, "fishyscapes-v1", seed=0, key="a")

@@ -26,6 +26,7 @@ from faultscape.stressors.streams import Stream
 AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
+_SMALLEST_SIDE = 4  # pixels of the longer side
 _TRIES = 80
 _SMALLER = 0.8
 
@@ -150,12 +151,14 @@ def draw_box(
         _WIDEST * columns / cutout.alpha.shape[1],
         _TALLEST * rows / cutout.alpha.shape[0],
     )
+    # in a small frame the drawn area may be too few pixels
+    scale = max(scale, min(_SMALLEST_SIDE / max(cutout.alpha.shape), _MOST_ENLARGED))
     lower = stream.uniform() < chance_of_lower_half(cutout.class_)
     solid = cutout.alpha[:, ::-1] if flip else cutout.alpha
     room_y, room_x = _room(frame, forbidden)
     while True:
         height, width = (max(1, int(side * scale + 0.5)) for side in cutout.alpha.shape)
-        if max(height, width) < 4:
+        if max(height, width) < _SMALLEST_SIDE:
             raise OptionError(
                 f"no place for {cutout.name} in a frame of {columns} x {rows}: "
                 + (

@@ -39,6 +39,7 @@ _SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
     "searched with": lambda about: _of_all(about, lambda one: (one.validation,)),
     "taught with": lambda about: _of_all(about, lambda one: (one.negatives,)),
 }
+_AND = " and "  # between the families of a set
 
 
 def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) -> tuple[str, ...]:
@@ -101,22 +102,25 @@ def tested_family(study: Study, condition: Condition) -> str:
 
 
 def same_families(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for each family that taught a model or a method and that it is evaluated on."""
+    """Return a note for the families that taught a model or a method and that it is evaluated on."""
     tested: dict[str, list[str]] = {}
     for condition in conditions:
-        tested.setdefault(tested_family(study, condition), []).append(condition.name)
+        for family in tested_family(study, condition).split(_AND):
+            tested.setdefault(family, []).append(condition.name)
     notes = []
     for name in names:
         training = training_of(study.settings.models[name])
         taught = [(name, training["family"])] if training is not None else []
         for scorer, about in methods_of_model(study, name).items():
             taught += [(f"{name} {scorer}", family) for family in about.families]
-        notes += [
-            f"{who}: learnt from {family}, which {', '.join(tested[family])} also"
-            f" {'shows' if len(tested[family]) == 1 else 'show'}; evaluate it on another family too"
-            for who, family in taught
-            if family and family in tested
-        ]
+        for who, families in taught:
+            shared = [family for family in families.split(_AND) if family and family in tested]
+            if shared:
+                shown = list(dict.fromkeys(name for family in shared for name in tested[family]))
+                notes.append(
+                    f"{who}: learnt from {_AND.join(shared)}, which {', '.join(shown)} also"
+                    f" {'shows' if len(shown) == 1 else 'show'}; evaluate it on another family too"
+                )
     return notes
 
 
