@@ -89,7 +89,7 @@ V2, V3 = "fishyscapes-v2", "fishyscapes-v3"
 OTHERS = FAMILIES[1:]  # of which there is a test set each, beside the drawn objects of V2
 TESTS = (V2, V3, *(f"{V2}-{family}" for family in OTHERS))
 VALIDATION = f"val-{V2}"
-JOINS = f"{VALIDATION}-joined"
+JOINS = f"{VALIDATION}-every"
 NEGATIVES = f"train-{V2}-every"
 A_FRAME, FRAMES = (
     3,
@@ -115,7 +115,7 @@ def studies_of(folder: Path) -> tuple[str, str, str]:
     blend(folder, learn, "val", V2, objects["choose"]["drawn"])
     for family in OTHERS:
         blend(folder, kept, "main", V2, objects["test"][family], family)
-    blend(folder, learn, "val", V2, every, "joined", A_FRAME)
+    blend(folder, learn, "val", V2, every, "every", A_FRAME)
     blend(folder, learn, "train", V2, every, "every", A_FRAME, FRAMES)
     return str(learn), str(whole), str(kept)
 
