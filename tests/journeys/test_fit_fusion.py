@@ -57,10 +57,9 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
     line = ["fit", study, "fusion", "--model", "plain", "--negatives", "val-fishyscapes-v2"]
     out = told(*line, "--steps", 12, "--width", 8, "--batch", 2)
-    layers = dict.fromkeys(
-        layer for name in ("mahalanobis", "residual") for layer in read_about(file_of(parts, name)).layers
-    )
-    assert f"plain: fusion at {', '.join(layers)} (trained-with-ood)" in out
+    of_residual = [layer for layer in read_about(file_of(parts, "residual")).layers if layer != "net.head:in"]
+    layers = ", ".join(["net.head:in", "the image", *of_residual])
+    assert f"plain: fusion at {layers} (trained-with-ood)" in out
     assert "parts    entropy, margin, mahalanobis, residual" in out
     words = [f"{name}@{digest(file_of(parts, name))}" for name in ("mahalanobis", "residual")]
     about = read_about(file_of(parts, "fusion"))

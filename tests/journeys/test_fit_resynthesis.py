@@ -32,7 +32,7 @@ def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_chan
     study = blended.study
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
     line = ["fit", study, "resynthesis", "--model", "plain", "--steps", 12, "--width", 4, "--batch", 2]
-    assert "plain: resynthesis at :in" in told(*line)
+    assert "plain: resynthesis at the image" in told(*line)
     about = read_about(file_of(blended))
     assert (about.flags, about.sets, about.negatives) == ((), ("train",), "")
     scored(blended, "resynthesis")

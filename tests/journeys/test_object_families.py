@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import made
 from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.stress.files import read_object
 from faultscape.reading.study import Study
+from faultscape.verbs.reliability import notes
 from faultscape.verbs.stress.object_families import family_of_set
 from made_blends import SMALL, blended, corpus_with_void, few_objects, squares
 from refusals import refused
@@ -116,3 +118,15 @@ def test_a_set_from_before_families_were_recorded_follows_its_options(study: str
     held["sets"]["fishyscapes-v2"]["families"] = []
     path.write_text(json.dumps(held))
     assert family_of_set(Study(Path(study)), "fishyscapes-v2") == "drawn objects"
+
+
+def test_what_several_families_taught_is_told_which_of_them_test_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = SimpleNamespace(settings=SimpleNamespace(models={"net": None}))
+    conditions = [SimpleNamespace(name="blends", family="drawn objects and textures")]
+    conditions += [SimpleNamespace(name="withheld", family="")]
+    monkeypatch.setattr(notes, "tested_family", lambda _, condition: condition.family)
+    monkeypatch.setattr(notes, "methods_of_model", lambda *_: {})
+    for taught, shared in (("noise shapes and drawn objects", "drawn objects"), ("noise shapes", "")):
+        monkeypatch.setattr(notes, "training_of", lambda _, taught=taught: {"family": taught})
+        said = f"net: learnt from {shared}, which blends also shows; evaluate it on another family too"
+        assert notes.same_families(about, ["net"], conditions) == ([said] if shared else [])

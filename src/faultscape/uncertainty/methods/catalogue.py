@@ -15,7 +15,7 @@ searched this way has the flag ``tuned-with-ood``. A fitted method is a scorer o
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -60,6 +60,10 @@ class Method:
     def has_parts(self) -> bool:
         """Whether it is made of other fitted methods, which its option ``parts`` names."""
         return "parts" in self.options
+
+    def sees(self, layers: Sequence[str]) -> list[str]:
+        """Return the layers whose grids it receives when it taps ``layers``, with the image."""
+        return [IMAGE] if self.taps == AGAIN else [*[IMAGE] * self.looks, *layers]
 
     @property
     def build(self) -> Any:

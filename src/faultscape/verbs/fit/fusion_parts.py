@@ -21,7 +21,6 @@ from faultscape.reporting.reliability.document import RETRAINED
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, digest, read_about, words_of
 from faultscape.uncertainty.methods.catalogue import (
     AGAIN,
-    IMAGE,
     OUTLIER_LOGIT,
     PARTS,
     TAUGHT,
@@ -54,10 +53,7 @@ class Parts:
     @property
     def layers(self) -> tuple[str, ...]:
         """All layers that the parts tap."""
-        layers = [
-            [IMAGE] if method_named(about.method).taps == AGAIN else about.layers
-            for about in self.abouts.values()
-        ]
+        layers = [method_named(about.method).sees(about.layers) for about in self.abouts.values()]
         outlier = [OUTLIER_LOGIT] * self._of_outlier
         return tuple(dict.fromkeys([*(layer for of_one in layers for layer in of_one), *outlier]))
 

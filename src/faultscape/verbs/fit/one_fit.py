@@ -23,7 +23,7 @@ from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import AGAIN, IMAGE, Method
+from faultscape.uncertainty.methods.catalogue import AGAIN, Method
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
@@ -151,7 +151,7 @@ class Work:
             assert self.rows is not None
             shown = ShownLabels(self.study, self.model, self.meaning, self.rows)
             return shown, {"channels": self.meaning.channels, "classes": len(self.study.classes)}
-        seen = [*[IMAGE] * self.method.looks, *layers]
+        seen = self.method.sees(layers)
         grids = NetworkGrids(self.study, self.model, self.meaning, seen, self.negatives, self.rows)
         if self.parts is not None:
             return grids, {"parts": self.parts.built(self.model.inference.network)}

@@ -7,6 +7,9 @@ from shlex import quote
 
 from faultscape.errors import counted
 from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT
+
+_IN_WORDS = {IMAGE: "the image", OUTLIER_LOGIT: "the outlier logit"}  # layers that are none of the network
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,8 @@ class FittedMethods:
                 f"{one.candidate:{wide}}  {one.average_precision:5.3f}  {one.fpr95:5.3f}" for one in tried
             ]
         for method in self.methods:
-            where = f" at {', '.join(method.layers)}" if method.layers else ""
+            layers = [_IN_WORDS.get(layer, layer) for layer in method.layers]
+            where = f" at {', '.join(layers)}" if layers else ""
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
             lines.append(f"{self.model}: {method.name}{where}{flags}")
             if parts := str(method.options.get("parts", "")):
