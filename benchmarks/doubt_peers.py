@@ -1,6 +1,6 @@
 """pytorch-ood's detectors beside our scorers, on the logits and features of a network of benchmarks/doubt.py.
 
-    python benchmarks/doubt_peers.py FOLDER TABLE.csv [--model segformer-b0-linear-0]    # ten minutes of one core
+    python benchmarks/doubt_peers.py FOLDER TABLE.csv [--model segformer-b0-linear-0]    # five minutes of one core
 
 Conventions: run in an environment that holds our package and its extra ``doubt`` as well: ``pip install
 pytorch-ood==0.4.0 torchvision``. Detectors have their defaults (ViM keeps half of the dimensions, DICE drops
