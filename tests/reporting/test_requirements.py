@@ -41,6 +41,13 @@ def for_validation(what: Card, *names: str) -> Card:
     return what
 
 
+def test_without_a_set_nothing_is_required_on_one_that_may_have_taught() -> None:
+    what = card(1)
+    what["conditions"] = [{**one, "training": one["name"] == "blended"} for one in what["conditions"]]
+    assert [*standings(what, "ap>=0")] == [("unet", "msp", "things")]
+    assert [*standings(what, "blended: ap>=0")] == [("unet", "msp", "blended")]
+
+
 @pytest.mark.parametrize(
     ("text", "standing"),
     [
@@ -116,7 +123,7 @@ def test_a_word_is_the_first_of_set_model_and_scorer_that_is_not_taken() -> None
         ("precision>=.5", "no number precision; it has ap, auroc, fpr95, objects@1%"),
         ("objects@5>=.5", "Did you mean 'objects@5%'?"),
         (">=.5", "no number without a name"),
-        ("ap>=half", "half is not a number"),
+        ("ap>=half", "half is not a number; give a share, such as .5"),
         ("ap>=", "nothing is not a number"),
         ("ap>=50", "ap is between 0 and 1"),
         ("ap>=nan", "ap is between 0 and 1"),

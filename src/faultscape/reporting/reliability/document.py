@@ -333,7 +333,7 @@ class CardFinder(TypedDict, total=False):
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, its number of images, how made sets were made, the classes that a holdout
     withholds, the family of its unknown objects, if it shows any, and whether it is for ``validation``, on
-    which scorers are chosen.
+    which scorers are chosen, or for ``training``.
     """
 
     name: str
@@ -348,6 +348,7 @@ class CardCondition(TypedDict, total=False):
     edition: str
     family: str
     validation: bool
+    training: bool
     anomalous: float | None
 
 

@@ -410,6 +410,7 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "of": condition.of,
         "edition": condition.edition,
         "validation": condition.validation,
+        "training": condition.training,
         "withheld": classes,
     }
     said = {key: value for key, value in held.items() if value not in ("", 0, [], False) or key == "images"}

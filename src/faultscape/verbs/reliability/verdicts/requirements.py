@@ -3,9 +3,10 @@
 Conventions: a requirement is ``[WHERE: ]NAME>=BOUND``, or ``<=`` for a number of which less is better. WHERE
 is up to one set, one model and one scorer in any order, between commas; a word that names several of these is
 the first of them that is not taken. Without a set, numbers of anomalies are required on every set with
-anomalies that is not for validation, others on the clean set or over all corruptions. Without a scorer it is
-the recommended one, which was not chosen on these sets, or that of the model's own row. A requirement is met
-if the whole interval meets it, missed if none of the interval does, and otherwise not known.
+anomalies that is not for validation or training, others on the clean set or over all corruptions. Without a
+scorer it is the recommended one, which was not chosen on these sets, or that of the model's own row. A
+requirement is met if the whole interval meets it, missed if none of the interval does, and otherwise not
+known.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _read(text: str) -> Requirement:
     try:
         bound = float(found["bound"])
     except ValueError:
-        raise OptionError(f"{given} {found['bound'].strip() or 'nothing'} is not a number") from None
+        bound = found["bound"].strip() or "nothing"
+        raise OptionError(f"{given} {bound} is not a number; give a share, such as .5") from None
     above = found["sign"] == ">="
     if above != (TITLES[metric].better == "high"):
         better = "more" if TITLES[metric].better == "high" else "less"
@@ -174,7 +176,7 @@ def _conditions(card: Card, metric: str) -> list[str]:
         return [
             one["name"]
             for one in card["conditions"]
-            if one["kind"] == "anomaly" and not one.get("validation")
+            if one["kind"] == "anomaly" and not (one.get("validation") or one.get("training"))
         ]
     return [CORRUPTED] if metric in _OVER_CORRUPTIONS else conditions_of(card, "clean")[:1]
 
