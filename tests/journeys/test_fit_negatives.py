@@ -49,7 +49,9 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
         "drawn objects",
     )
     assert [one["name"] for one in card["conditions"] if one.get("training")] == ["train-fishyscapes-v2"]
-    assert not any(on["condition"] == "train-fishyscapes-v2" for row in card["thresholds"] for on in row["on"])
+    assert not any(
+        on["condition"] == "train-fishyscapes-v2" for row in card["thresholds"] for on in row["on"]
+    )
     page = Path(study, "reliability", "report.html").read_text()
     assert "trained-with-ood (by drawn objects)" in page
 

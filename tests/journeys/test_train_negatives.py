@@ -288,7 +288,9 @@ def test_objects_by_which_the_study_tests_models_are_refused(blended: Trained, t
             model=f"plain={blended.source}",
             data=fs.FitData(negatives=f"{BLENDED}-same"),
         )
-    with refused(OptionError, "--negatives fishyscapes-v1: models are tested by these objects; blend others: `"):
+    with refused(
+        OptionError, "--negatives fishyscapes-v1: models are tested by these objects; blend others: `"
+    ):
         train(blended, "net", "fishyscapes-v1")
     green = Image.open(blended.folder / "objects-main" / "bird" / "0.png").crop((5, 5, 65, 15))
     flat = Image.new("RGB", green.size, (128, 128, 128))

@@ -378,7 +378,7 @@ class CardClaim(TypedDict):
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
     learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
-    started from, [step, loss], and validation results [step, mIoU, NLL].
+    started from, the minutes of its steps, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str
@@ -392,13 +392,15 @@ class CardTraining(TypedDict):
     steps: int
     batch: int
     rate: float
+    minutes: float
     losses: list[list[float]]
     watched: list[list[float]]
 
 
 class CardMethod(TypedDict):
     """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, the set
-    that it was tuned on and the set of unknown objects that taught it ('' for none), and their family.
+    that it was tuned on and the set of unknown objects that taught it ('' for none), their family, and the
+    minutes of its last fit, if these are known.
     """
 
     scorer: str
@@ -408,6 +410,7 @@ class CardMethod(TypedDict):
     validation: str
     negatives: str
     family: str
+    minutes: float | None
 
 
 class CardModel(TypedDict, total=False):
@@ -475,6 +478,19 @@ def method_flags(card: Card, model: str, scorer: str) -> list[str]:
     """Return the flags of a fitted method among a model's scorers; none for other scorers."""
     methods = [method for one in card["models"] if one["name"] == model for method in one.get("methods", [])]
     return [flag for method in methods if method["scorer"] == scorer for flag in method["flags"]]
+
+
+def minutes_of_score(card: Card, model: str, scorer: str) -> float | None:
+    """Return the minutes in which a fitted method was fitted, or for another scorer those in which its model
+    was trained; None where they are not known.
+    """
+    for one in card["models"]:
+        if one["name"] == model:
+            own = (method for method in one.get("methods", []) if method["scorer"] == scorer)
+            if (method := next(own, None)) is not None:
+                return method.get("minutes")
+            return one["training"].get("minutes") if "training" in one else None
+    return None
 
 
 def find_cell(

@@ -8,6 +8,7 @@ by the option and value of a sweep. The file records the network (a digest) and 
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,7 +27,7 @@ from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
-from faultscape.study.tables.logs import log, replace_failures
+from faultscape.study.tables.logs import Timing, add_timings, log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.block_fit import BlockPlan
@@ -91,6 +92,7 @@ class _Work:
     meaning: Meaning
     backbone: Backbone | None
     parts: Parts | None
+    begun: float  # perf_counter() at the start of the command
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
 
@@ -114,6 +116,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
     an unknown model, layer or option, or if there is nothing to fit to.
     """
+    begun = time.perf_counter()
     study = opened(options.study)
     asked = Request.of(options)
     method = asked.method
@@ -212,6 +215,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             meaning=meaning,
             backbone=backbone,
             parts=parts,
+            begun=begun,
         )
         base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
@@ -488,10 +492,13 @@ def _made(
     anomalous: SearchImages | None,
 ) -> FittedMethods:
     made = []
+    times = list[Timing]()
+    before = time.perf_counter() - work.begun  # what all of them share
     searched = dict(of_layers)
     named = named_methods(asked)
     folder = work.study.root / "methods" / work.name
     for name, swept in named:
+        begun = time.perf_counter()
         own = {**base, **swept}
         tried = dict[str, list[Tried]]()
         if anomalous is not None:
@@ -539,6 +546,8 @@ def _made(
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, about.flags))
+        taken = before + time.perf_counter() - begun
+        times.append(Timing("fit", f"{name}/{work.name}", 0, images, taken))
     of_this_name = (  # left by a stopped run whose options then changed
         f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
     )
@@ -550,6 +559,7 @@ def _made(
     with work.study.writing():
         unread = [row for one in work.unread for row in one.failures("fit", of_fit)]
         replace_failures(root, "fit", of_fit, unread)
+        add_timings(root, times)
         log(root, "fit", model=work.name, method=asked.options.method)
     drawn = max((len(one) for one in work.samples.values()), default=0)
     return FittedMethods(
