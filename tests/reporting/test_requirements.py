@@ -83,6 +83,16 @@ def test_without_words_it_is_about_every_model_and_every_set_that_is_not_for_val
     assert [*standings(what, "consistency>=0")] == [(name, "", "all corruptions") for name in names]
 
 
+def test_a_number_of_scores_is_not_required_of_maps_without_any_beside_models_that_have_some() -> None:
+    what = card(2)
+    first, second = what["models"]
+    second["scorers"] = []
+    assert {model for model, _, _ in standings(what, "ap>=0")} == {first["name"]}
+    assert {model for model, _, _ in standings(what, "miou>=0")} == {first["name"], second["name"]}
+    first["scorers"] = []
+    assert {row["why"] for row in judged(what, "ap>=0")} == {"the model has no scorer"}
+
+
 def test_the_scorer_is_the_recommended_one_or_that_of_the_own_row() -> None:
     what = card(2)
     row: Any = {"model": "unet", "scorer": "energy", "sets": ["x"], "why": ""}
