@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +20,7 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import fitted_words, split_fitted
 from faultscape.prediction.sources.backbone import Backbone
-from faultscape.prediction.sources.network import Answer, Network, padded_to
+from faultscape.prediction.sources.network import OUTLIER, Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import (
     ENDING,
@@ -30,12 +31,12 @@ from faultscape.uncertainty.method_files import (
     words_of,
 )
 from faultscape.uncertainty.method_files import digest as digest_of
-from faultscape.uncertainty.methods.catalogue import IMAGE, PARTS, method_named
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT, method_named, own_layers
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from faultscape.uncertainty.methods.method import Fitted, Joins, MovesInput
+    from faultscape.uncertainty.methods.method import Fitted, Joins, MovesInput, ShowsAgain
 
 # options that determine the features
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
@@ -107,7 +108,7 @@ def built(path: Path, shelf: MutableMapping[str, Fitted] | None = None) -> Fitte
         method = method_named(about.method)
         method.check(about.options)
         options = {**method.options, **about.options}
-        if method.taps != PARTS:
+        if not method.has_parts:
             return method.build(about.layers, options, tensors)
         parts = _parts(path, about, {} if shelf is None else shelf)
         return method.build(about.layers, options, tensors, parts)
@@ -186,8 +187,45 @@ def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that the methods tap; the image itself is none."""
-    layers = (layer for method in methods.values() for layer in method.layers)
-    return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
+    return own_layers(layer for method in methods.values() for layer in method.layers)
+
+
+def layers_again(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
+    """Return the names of all layers that the methods tap when they show the network other images."""
+    return tuple(layer for method in _showing(methods) for layer in method.again)
+
+
+def show_again(methods: Mapping[str, Fitted], network: Network) -> None:
+    """Let methods that show the network other images show them to this one."""
+    for method in _showing(methods):
+        method.show = partial(_grids_again, network, method.again)
+
+
+def _showing(methods: Mapping[str, Fitted]) -> list[ShowsAgain]:
+    """Return the methods and parts that show the network other images."""
+    return [cast("ShowsAgain", method) for method in _each(methods) if hasattr(method, "again")]
+
+
+def _grids_again(network: Network, layers: Sequence[str], images: Tensor) -> list[Tensor]:
+    """Return the grids (N, D, h, w) of layers for images (N, 3, H, W), shown at the nearest larger size that
+    the network takes.
+    """
+    import torch
+
+    from faultscape.uncertainty.methods.block_fit import at_size
+    from faultscape.uncertainty.methods.embeddings import as_grid
+
+    of = network.inputs.multiple
+    sides = network.fixed[::-1] if network.fixed else [-(-side // of) * of for side in images.shape[2:]]
+    answers = [network.run(image[None].cpu().numpy(), layers)[0] for image in at_size(images, sides)]
+    return [
+        as_grid(
+            torch.from_numpy(np.stack([answer.embeddings[layer] for answer in answers])).to(images.device),
+            (sides[0], sides[1]),
+            f"{network.name}: layer {layer}",
+        )
+        for layer in layers
+    ]
 
 
 def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitted]]:
@@ -309,6 +347,8 @@ def _values(
                 )
                 for layer in layers_of(methods)
             }
+            if OUTLIER in answer.values:
+                grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
             made = {}
             done: dict[int, tuple[tuple[Tensor, ...], float]] = {}
@@ -337,7 +377,7 @@ def _values_once(
         start = time.perf_counter()
         if of_parts:
             parts = {word: values for word, (values, _) in of_parts.items()}
-            values = cast("Joins", method).joined(parts, logits)
+            values = cast("Joins", method).joined(parts, grids, logits)
         else:
             values = method.values([grids[layer] for layer in method.layers], logits)
         if logits.is_cuda:

@@ -134,6 +134,7 @@ class Inference:
         apart = {word for some in self._backbones.values() for word in some}
         self._tapping = {word: method for word, method in methods.items() if word not in apart}
         doubt_methods.share_searches(methods)
+        doubt_methods.show_again(methods, network)
         self.layers = (
             *keep.embeddings,
             *(layer for layer in doubt_methods.layers_of(methods) if layer not in keep.embeddings),

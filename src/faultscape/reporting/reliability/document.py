@@ -471,7 +471,7 @@ def recommended_scorer(card: Card, model: str) -> str:
 def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:
     """Return the flags of a model's scorer: those of the model, and its own if it is a fitted method."""
     own = [flag for one in card["models"] if one["name"] == model for flag in one.get("flags", [])]
-    return [*own, *method_flags(card, model, scorer)]
+    return list(dict.fromkeys([*own, *method_flags(card, model, scorer)]))
 
 
 def method_flags(card: Card, model: str, scorer: str) -> list[str]:

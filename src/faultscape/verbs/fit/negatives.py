@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.errors import OptionError
+from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.doubt_methods import logits_of
+from faultscape.prediction.sources.network import OUTLIER
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.block_fit import KNOWN, OPEN, Grids
-from faultscape.uncertainty.methods.catalogue import IMAGE
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT
 from faultscape.uncertainty.methods.embeddings import grid_of
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
@@ -114,13 +115,15 @@ class NetworkGrids:
         for block, box in inference.pieces(view):
             answer = answer_of(self._model, block, self._layers)
             shown = (block.shape[1], block.shape[2])
-            features = [
-                grid_of(
-                    block if layer == IMAGE else answer.embeddings[layer],
-                    shown,
-                    f"{inference.name}: layer {layer}",
+            beside = {IMAGE: block, OUTLIER_LOGIT: answer.values.get(OUTLIER, (None,))[0]}
+            grids = {**answer.embeddings, **beside}
+            if grids[OUTLIER_LOGIT] is None and OUTLIER_LOGIT in self._layers:
+                raise ModelError(
+                    f"{inference.name}: has no outlier head and no negative class, which --parts"
+                    " outlier, outlier-msp and uno need (train --loss outlier-head or uno); leave them out"
                 )
-                for layer in self._layers
+            features = [
+                grid_of(grids[layer], shown, f"{inference.name}: layer {layer}") for layer in self._layers
             ]
             here = part_of(anomaly, box, view.shape[1:])
             parts.append(Grids.of(features, logits_of(answer, inference.name), here))
