@@ -2,13 +2,13 @@
 cut-outs, every method of Table 1, and the table with its guards.
 
 Conventions: DATA is Cityscapes as distributed, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder of
-cut-outs with transparent backgrounds (FS Web), PHOTOS a folder of images of other things, and models are
+cut-outs with transparent backgrounds (FS Web), IMAGES a folder of images of other things, and models are
 {name: source} of networks. An edition of FS Web uses the objects in the folder on that day; earlier editions
 stay. Methods are tuned on the 30 validation frames of FS Static; the paper (Tables 4 to 9) tunes them on the
 validation set of FS Lost and Found (`recipes/fs_lost_and_found.py`). Its base network is a DeepLabv3+ on
 Xception-71; ours is on ResNet-101. Run as ``python -m
-faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS PHOTOS EDITION [NAME=SOURCE ...]``; without
-models it trains its own, which takes days on one GPU. ``STUDY camvid DATA PHOTOS`` does all of it with
+faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS IMAGES EDITION [NAME=SOURCE ...]``; without
+models it trains its own, which takes days on one GPU. ``STUDY camvid DATA IMAGES`` does all of it with
 CamVid, small networks and drawn objects, in hours on a CPU. A line that was stopped goes on where it was.
 Source: Blum et al. 2021, section 3.1, 3.3, 4.1 to 4.3, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
@@ -193,12 +193,12 @@ def rows(
     return table_1(study, models, plain if len(plain) > 1 else None, fitted[0] if fitted else [])
 
 
-def camvid(study: str, data: str, photos: str) -> Reliability:
+def camvid(study: str, data: str, images: str) -> Reliability:
     """Make every row of Table 1 at the size of CamVid, on 300 frames with drawn objects."""
     base(study, data, train=True, layout="camvid")
     static(study, None, frames=300)
     teaching(study)
-    models = train(study, "segformer-b0", negatives=photos, preset="camvid-small")
+    models = train(study, "segformer-b0", negatives=images, preset="camvid-small")
     return rows(study, models, fs.MethodOptions(), fs.FitData(keep_embeddings=20_000))
 
 
@@ -209,16 +209,16 @@ def main(words: list[str]) -> None:
         return
     if words[1:2] != ["cityscapes"] or len(words) < 7 or not all("=" in word for word in words[7:]):
         sys.exit(
-            "usage: python -m faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS PHOTOS EDITION"
-            " [NAME=SOURCE ...], or STUDY camvid DATA PHOTOS"
+            "usage: python -m faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS IMAGES EDITION"
+            " [NAME=SOURCE ...], or STUDY camvid DATA IMAGES"
         )
-    study, _, data, voc, objects, photos, edition, *named = words
+    study, _, data, voc, objects, images, edition, *named = words
     base(study, data, train=True)
     static(study, voc)
     web(study, objects, edition)
     web(study, objects, edition, "v3")
     teaching(study)
-    print(rows(study, dict(word.split("=", 1) for word in named) or train(study, negatives=photos)))
+    print(rows(study, dict(word.split("=", 1) for word in named) or train(study, negatives=images)))
 
 
 if __name__ == "__main__":
