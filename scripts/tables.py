@@ -230,6 +230,7 @@ def method_rows() -> Rows:
         "several": "one or several",
         "pair": "a coarse and a fine one",
         "image": "the image",
+        "again": "one or several",
         "parts": "those of its parts",
     }
     for method in METHODS:

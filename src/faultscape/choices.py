@@ -78,5 +78,6 @@ FitMethod = Literal[
     "residual",
     "reconstruction",
     "resynthesis",
+    "perceptual",
     "fusion",
 ]

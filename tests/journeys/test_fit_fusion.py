@@ -15,7 +15,7 @@ from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import digest, read_about
 from faultscape.verbs import graph
 from made_methods import fitted, kept, scored
-from made_training import Trained, copy_of
+from made_training import ONE, Trained, copy_of, image_of
 from refusals import refused, told
 
 TAUGHT = fs.FitData(negatives="train-fishyscapes-v2")
@@ -61,7 +61,7 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
         layer for name in ("mahalanobis", "residual") for layer in read_about(file_of(parts, name)).layers
     )
     assert f"plain: fusion at {', '.join(layers)} (trained-with-ood)" in out
-    assert "joins    entropy, margin, mahalanobis, residual" in out
+    assert "parts    entropy, margin, mahalanobis, residual" in out
     words = [f"{name}@{digest(file_of(parts, name))}" for name in ("mahalanobis", "residual")]
     about = read_about(file_of(parts, "fusion"))
     assert about.options["parts"] == ",".join(["entropy", "margin", *words])
@@ -82,7 +82,9 @@ def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> N
     fitted(parts, "fusion", data=JOINED, method_options=QUICK)
     first = file_of(parts, "fusion").read_bytes()
     fitted(parts, "mahalanobis", method_options=fs.MethodOptions(shrink=0.5))
-    assert states(parts, "fusion") == [("stale", ("a method that it joins was fitted again or removed",))]
+    assert states(parts, "fusion") == [
+        ("stale", ("a method that it is made of was fitted again or removed",))
+    ]
     again = (
         "plain: mahalanobis, a part of its method fusion, was fitted again or removed; fit fusion again:"
         f" `faultscape fit {parts.study} fusion --model plain --batch 2 --negatives val-fishyscapes-v2"
@@ -109,6 +111,42 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
     less = replace(some, parts="entropy,margin")
     (found,) = fitted(parts, "fusion", data=JOINED, method_options=less).methods
     assert (found.flags, found.layers) == (("trained-with-ood",), ())
+
+
+@pytest.mark.parametrize("loss", ["outlier-head", "uno"])
+def test_a_network_that_learnt_of_outliers_lends_a_fusion_what_it_says_of_them(
+    parts: Trained, loss: str
+) -> None:
+    from faultscape.prediction.doubt_methods import built
+    from faultscape.prediction.inference import Inference
+
+    made = fs.train(parts.study, "taught", backbone=parts.own, init="plain", loss=loss, plan=ONE)
+    source = f"{made.folder}/backbone.py:net"
+    words = "entropy,outlier,outlier-msp,uno"
+    (found,) = fs.fit(
+        parts.study,
+        "fusion",
+        model={"taught": source},
+        data=JOINED,
+        method_options=replace(QUICK, parts=words),
+    ).methods
+    assert (found.layers, found.flags) == ((":outlier",), ("trained-with-ood", "retrained"))
+    network = fs.prediction.open_model(source).network
+    fusion = built(Path(parts.study, "methods", "taught", "fusion.safetensors"))
+    inference = Inference(network, methods={"fusion": fusion})
+    (answer,) = inference.run([inference.prepare(image_of(50)[0], (32, 24))])
+    shares = np.exp(answer.scores) / np.exp(answer.scores).sum(0)
+    outlier = 1 / (1 + np.exp(-answer.values["outlier"][0][0]))
+    most = shares.max(0)
+    entropy = -(shares * np.log(shares)).sum(0)
+    scores = [entropy, outlier, outlier * (1 - most), 1 - (1 - outlier) * most + outlier]
+    held = {name: value.numpy() for name, value in fusion.tensors().items()}
+    columns = zip(scores, held["weight"], held["mean"], held["deviation"], strict=True)
+    expected = sum(w * (score - mean) / deviation for score, w, mean, deviation in columns) + held["bias"]
+    np.testing.assert_allclose(answer.values["fusion"][0][0], expected, atol=1e-4)
+    says = "has no outlier head and no negative class, which --parts outlier, outlier-msp and uno need"
+    with refused(ModelError, says):
+        fitted(parts, "fusion", data=JOINED, method_options=replace(QUICK, parts=words))
 
 
 def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(

@@ -13,7 +13,8 @@ import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
-from faultscape.uncertainty.method_files import read_about
+from faultscape.uncertainty.method_files import digest, read_about
+from faultscape.verbs import graph
 from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
@@ -25,7 +26,9 @@ def file_of(trained: Trained, name: str = "resynthesis") -> Path:
     return Path(trained.study, "methods", "plain", f"{name}.safetensors")
 
 
-def test_resynthesis_is_a_scorer_and_a_part_without_flags_and_changes_no_label(blended: Trained) -> None:
+def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_change_no_label(
+    blended: Trained,
+) -> None:
     study = blended.study
     before = label_maps.content_digest(Path(study) / "predictions" / "plain")
     line = ["fit", study, "resynthesis", "--model", "plain", "--steps", 12, "--width", 4, "--batch", 2]
@@ -35,10 +38,18 @@ def test_resynthesis_is_a_scorer_and_a_part_without_flags_and_changes_no_label(b
     scored(blended, "resynthesis")
     alone = kept(blended, "resynthesis")
     assert alone.std() > 0
+    assert "plain: perceptual at net.body, net.head:in" in told(
+        "fit", study, "perceptual", "--model", "plain"
+    )
+    word = f"resynthesis@{digest(file_of(blended))}"
+    about = read_about(file_of(blended, "perceptual"))
+    assert (about.flags, about.options, about.parts[0].method) == ((), {"parts": word}, "resynthesis")
     data = fs.FitData(negatives="val-fishyscapes-v2")
-    fitted(blended, "fusion", data=data, method_options=replace(QUICK, parts="entropy,resynthesis"))
-    scored(blended, "fusion", "resynthesis")
+    (fusion,) = fitted(blended, "fusion", data=data, method_options=QUICK).methods
+    assert (fusion.layers, fusion.flags) == ((":in",), ("trained-with-ood",))
+    scored(blended, "fusion", "perceptual", "resynthesis")
     np.testing.assert_array_equal(kept(blended, "resynthesis"), alone)
+    assert kept(blended, "perceptual").std() > 0
     assert kept(blended, "fusion").std() > 0
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
 
@@ -93,6 +104,37 @@ def test_withheld_classes_teach_nothing(predicted: Trained) -> None:
     assert "car" not in places
     assert -1 in seen
     assert len(places) >= 2
+
+
+def test_perceptual_needs_one_resynthesis_of_this_network(predicted: Trained) -> None:
+    from faultscape.uncertainty.methods.method import read, write
+
+    line = f"`faultscape fit {predicted.study} resynthesis --model plain`"
+    with refused(OptionError, f"--parts resynthesis: is not fitted to plain; fit it first: {line}"):
+        fitted(predicted, "perceptual")
+    fitted(predicted, "resynthesis", method_options=QUICK)
+    for words in ("entropy", "resynthesis,entropy"):
+        says = f"--parts {words}: method perceptual needs one fitted resynthesis, and no more"
+        with refused(OptionError, says):
+            fitted(predicted, "perceptual", method_options=fs.MethodOptions(parts=words))
+    with refused(ModelError, "has no layer 'body.7'"):
+        fitted(predicted, "perceptual", layer=["body.7"])
+    fitted(predicted, "perceptual", layer=["net.body.0"])
+    fitted(predicted, "resynthesis", method_options=replace(QUICK, steps=2))
+    (found,) = [one for one in graph.nodes(Study(Path(predicted.study))) if one.name == "plain/perceptual"]
+    assert (found.state, found.why) == (
+        "stale",
+        ("a method that it is made of was fitted again or removed",),
+    )
+    path = file_of(predicted)
+    about, tensors = read(path)
+    write(path, replace(about, network="0" * 12), tensors)
+    other = (
+        "--parts resynthesis: plain's resynthesis was fitted to a different network, different weights or"
+        " other options; fit it again$"
+    )
+    with refused(ModelError, other):
+        fitted(predicted, "perceptual")
 
 
 def test_what_resynthesis_cannot_use_is_refused_in_one_line(predicted: Trained) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from faultscape.reporting.reliability.document import RANDOM, Card
+from faultscape.reporting.reliability.document import RANDOM, Card, flags_of_score
 from faultscape.reporting.reliability.leaderboard import boards_of, leaderboard_page
 
 AP = {
@@ -53,6 +53,13 @@ def card(editions: int = 3) -> Card:
             ]
         ),
     }
+
+
+def test_a_flag_of_a_network_and_of_its_method_stands_once() -> None:
+    own = {"scorer": "fusion", "flags": ["trained-with-ood", "tuned-with-ood"]}
+    both = {"name": "a", "flags": ["retrained", "trained-with-ood"], "methods": [own]}
+    flags = flags_of_score({**card(), "models": [both]}, "a", "fusion")
+    assert flags == ["retrained", "trained-with-ood", "tuned-with-ood"]
 
 
 def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> None:

@@ -341,6 +341,14 @@ SCORERS: tuple[Scorer, ...] = (
         source="Lis et al. 2019",
     ),
     Scorer(
+        "perceptual",
+        "Perceptual difference",
+        "sum over layers of mean |f - f'| of the features of x and of what resynthesis paints",
+        _not_computed,
+        needs="fitted",
+        source="Di Biase et al. 2021 (SynBoost)",
+    ),
+    Scorer(
         "fusion",
         "Fusion",
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",

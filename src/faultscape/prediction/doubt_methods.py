@@ -8,8 +8,10 @@ names its parts in the same way. A block is (N, 3, H, W), as passed to the netwo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,7 +20,7 @@ import numpy as np
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import fitted_words, split_fitted
 from faultscape.prediction.sources.backbone import Backbone
-from faultscape.prediction.sources.network import Answer, Network, padded_to
+from faultscape.prediction.sources.network import OUTLIER, Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
 from faultscape.uncertainty.method_files import (
     ENDING,
@@ -29,12 +31,12 @@ from faultscape.uncertainty.method_files import (
     words_of,
 )
 from faultscape.uncertainty.method_files import digest as digest_of
-from faultscape.uncertainty.methods.catalogue import IMAGE, PARTS, method_named
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT, method_named, own_layers
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from faultscape.uncertainty.methods.method import Fitted, Joins, MovesInput
+    from faultscape.uncertainty.methods.method import Fitted, Joins, MovesInput, ShowsAgain
 
 # options that determine the features
 _SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")
@@ -106,7 +108,7 @@ def built(path: Path, shelf: MutableMapping[str, Fitted] | None = None) -> Fitte
         method = method_named(about.method)
         method.check(about.options)
         options = {**method.options, **about.options}
-        if method.taps != PARTS:
+        if not method.has_parts:
             return method.build(about.layers, options, tensors)
         parts = _parts(path, about, {} if shelf is None else shelf)
         return method.build(about.layers, options, tensors, parts)
@@ -185,8 +187,45 @@ def _parts_of(method: Fitted) -> Mapping[str, Fitted]:
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that the methods tap; the image itself is none."""
-    layers = (layer for method in methods.values() for layer in method.layers)
-    return tuple(dict.fromkeys(layer for layer in layers if layer != IMAGE))
+    return own_layers(layer for method in methods.values() for layer in method.layers)
+
+
+def layers_again(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
+    """Return the names of all layers that the methods tap when they show the network other images."""
+    return tuple(layer for method in _showing(methods) for layer in method.again)
+
+
+def show_again(methods: Mapping[str, Fitted], network: Network) -> None:
+    """Let methods that show the network other images show them to this one."""
+    for method in _showing(methods):
+        method.show = partial(_grids_again, network, method.again)
+
+
+def _showing(methods: Mapping[str, Fitted]) -> list[ShowsAgain]:
+    """Return the methods and parts that show the network other images."""
+    return [cast("ShowsAgain", method) for method in _each(methods) if hasattr(method, "again")]
+
+
+def _grids_again(network: Network, layers: Sequence[str], images: Tensor) -> list[Tensor]:
+    """Return the grids (N, D, h, w) of layers for images (N, 3, H, W), shown at the nearest larger size that
+    the network takes.
+    """
+    import torch
+
+    from faultscape.uncertainty.methods.block_fit import at_size
+    from faultscape.uncertainty.methods.embeddings import as_grid
+
+    of = network.inputs.multiple
+    sides = network.fixed[::-1] if network.fixed else [-(-side // of) * of for side in images.shape[2:]]
+    answers = [network.run(image[None].cpu().numpy(), layers)[0] for image in at_size(images, sides)]
+    return [
+        as_grid(
+            torch.from_numpy(np.stack([answer.embeddings[layer] for answer in answers])).to(images.device),
+            (sides[0], sides[1]),
+            f"{network.name}: layer {layer}",
+        )
+        for layer in layers
+    ]
 
 
 def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitted]]:
@@ -199,25 +238,36 @@ def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitte
 
 
 def with_backbone(
-    network: Network, backbone: Backbone, methods: Mapping[str, Fitted], view: np.ndarray, answer: Answer
+    network: Network,
+    backbone: Backbone,
+    methods: Mapping[str, Fitted],
+    view: np.ndarray,
+    answer: Answer,
+    spent: MutableMapping[str, float],
 ) -> Answer:
     """Return the answer to a whole image with the values of the methods of a backbone, which sees the image
-    as ``view`` and runs once for all of them.
+    as ``view`` and runs once for all of them. The seconds that each method takes alone, with the backbone,
+    are added to ``spent``.
     """
     import torch
 
     from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
     device = network.device if network.device.startswith("cuda") else "cpu"
+    start = time.perf_counter()
     grid = backbone.grid(view)
+    of_backbone = time.perf_counter() - start
     with running(network.name, device, "float32"):
         features = torch.from_numpy(grid)[None].to(device)
         logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
         try:
-            made = {
-                word: tuple(value[0].float().cpu().numpy() for value in method.values([features], logits))
-                for word, method in methods.items()
-            }
+            made = dict[str, tuple[np.ndarray, ...]]()
+            for word, method in methods.items():
+                start = time.perf_counter()
+                made[word] = tuple(
+                    value[0].float().cpu().numpy() for value in method.values([features], logits)
+                )
+                spent[word] = spent.get(word, 0.0) + of_backbone + time.perf_counter() - start
         finally:
             forget_neighbours(methods.values())
     return replace(answer, values={**answer.values, **made})
@@ -229,13 +279,15 @@ def with_values(
     block: np.ndarray,
     answers: Sequence[Answer],
     kept: Sequence[str],
+    spent: MutableMapping[str, float],
 ) -> list[Answer]:
     """Return answers to a block with the values of each method, and with only the embeddings of the layers to
-    be ``kept``. ModelError if a network cannot do what a method asks.
+    be ``kept``. The seconds that each method takes alone are added to ``spent``. ModelError if a network
+    cannot do what a method asks.
     """
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
     still = {word: method for word, method in methods.items() if method.epsilon <= 0}
-    for number, arrays in enumerate(_values(network, still, block, answers)):
+    for number, arrays in enumerate(_values(network, still, block, answers, spent)):
         made[number].update(arrays)
     for word, method in methods.items():
         if word in still:
@@ -245,15 +297,17 @@ def with_values(
                 f"{network.name}: input preprocessing needs gradients of logits, which only torch networks"
                 " provide; fit the method with --epsilon 0"
             )
+        start = time.perf_counter()
         moves = cast("MovesInput", method)
         parts = [block[k : k + 1] for k in range(len(block))]  # one at a time: a gradient takes memory
         if network.fixed_batch:
             parts = [padded_to(block, network.fixed_batch)]
         there = np.concatenate([moved(network, part, moves) for part in parts])[: len(block)]
         for number, arrays in enumerate(
-            _values(network, {word: method}, block, network.run(there, method.layers))
+            _values(network, {word: method}, block, network.run(there, method.layers), {})
         ):
             made[number].update(arrays)
+        spent[word] = spent.get(word, 0.0) + time.perf_counter() - start
     return [
         replace(
             answer,
@@ -265,9 +319,15 @@ def with_values(
 
 
 def _values(
-    network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
+    network: Network,
+    methods: Mapping[str, Fitted],
+    block: np.ndarray,
+    answers: Sequence[Answer],
+    spent: MutableMapping[str, float],
 ) -> list[dict[str, tuple[np.ndarray, ...]]]:
-    """Return the methods' values for each answer, processing one image's features at a time."""
+    """Return the methods' values for each answer, processing one image's features at a time; add the seconds
+    of each method alone to ``spent``.
+    """
     import torch
 
     from faultscape.uncertainty.methods.embeddings import as_grid
@@ -287,13 +347,16 @@ def _values(
                 )
                 for layer in layers_of(methods)
             }
+            if OUTLIER in answer.values:
+                grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
             made = {}
-            done: dict[int, tuple[Tensor, ...]] = {}
+            done: dict[int, tuple[tuple[Tensor, ...], float]] = {}
             try:
                 for word, method in methods.items():
-                    values = _values_once(method, grids, logits, done)
+                    values, seconds = _values_once(method, grids, logits, done)
                     made[word] = tuple(value[0].float().cpu().numpy() for value in values)
+                    spent[word] = spent.get(word, 0.0) + seconds
             finally:
                 forget_neighbours(_each(methods))  # also after running out of memory
             out.append(made)
@@ -301,17 +364,28 @@ def _values(
 
 
 def _values_once(
-    method: Fitted, grids: Mapping[str, Tensor], logits: Tensor, done: dict[int, tuple[Tensor, ...]]
-) -> tuple[Tensor, ...]:
-    """Return the values of a method from the grids of all layers, computed once for each method and part;
-    ``done`` holds them by identity.
+    method: Fitted,
+    grids: Mapping[str, Tensor],
+    logits: Tensor,
+    done: dict[int, tuple[tuple[Tensor, ...], float]],
+) -> tuple[tuple[Tensor, ...], float]:
+    """Return the values of a method from the grids of all layers, computed once for each method and part, and
+    the seconds that it takes with its parts; ``done`` holds both by identity.
     """
     if id(method) not in done:
-        if parts := _parts_of(method):
-            values = {word: _values_once(part, grids, logits, done) for word, part in parts.items()}
-            done[id(method)] = cast("Joins", method).joined(values, logits)
+        of_parts = {word: _values_once(part, grids, logits, done) for word, part in _parts_of(method).items()}
+        start = time.perf_counter()
+        if of_parts:
+            parts = {word: values for word, (values, _) in of_parts.items()}
+            values = cast("Joins", method).joined(parts, grids, logits)
         else:
-            done[id(method)] = method.values([grids[layer] for layer in method.layers], logits)
+            values = method.values([grids[layer] for layer in method.layers], logits)
+        if logits.is_cuda:
+            import torch
+
+            torch.cuda.synchronize()  # or the next to ask for a number waits for it
+        seconds = time.perf_counter() - start + sum(taken for _, taken in of_parts.values())
+        done[id(method)] = values, seconds
     return done[id(method)]
 
 

@@ -2,29 +2,33 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, or, of
-``parts``, those of the methods that it joins; ``learns`` says whether it uses training images, ``of_logits``
-whether it needs logits as well as features, ``signed`` whether its default layer is the last before an
-activation. ``negatives`` says whether images with unknown objects (``--negatives``) teach it: no, may or
-must; taught by them it has the flag ``trained-with-ood``. ``options`` are its options with their defaults,
-``search`` the values tried with --validation, a set with unknown objects; a method searched this way has the
-flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, those of
+other images that it shows the network (``again``), or, of ``parts``, those of the methods that it joins;
+``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well as features,
+``signed`` whether its default layer is the last before an activation. ``negatives`` says whether images with
+unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the flag
+``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
+--validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
+method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
 
-Taps = Literal["none", "one", "several", "pair", "image", "parts"]
+Taps = Literal["none", "one", "several", "pair", "image", "again", "parts"]
 Negatives = Literal["no", "may", "must"]
 PARTS: Taps = "parts"
-IMAGE = ":in"  # the layer that stands for the image itself, as the network sees it
+AGAIN: Taps = "again"
+# layers that are none of the network
+IMAGE = ":in"  # the image itself, as the network sees it
+OUTLIER_LOGIT = ":outlier"  # what an outlier head or a negative class gives beside the logits
 TUNED = "tuned-with-ood"
 TAUGHT = "trained-with-ood"  # as of networks that saw unknown objects in training
 
@@ -50,6 +54,11 @@ class Method:
     def of_features(self) -> bool:
         """Whether it sees nothing of a network but features, which may then come from a backbone."""
         return self.taps in ("one", "several") and not self.of_logits and self.negatives == "no"
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it is made of other fitted methods, which its option ``parts`` names."""
+        return "parts" in self.options
 
     @property
     def build(self) -> Any:
@@ -211,6 +220,17 @@ METHODS: tuple[Method, ...] = (
         of_logits=True,
     ),
     Method(
+        "perceptual",
+        "Perceptual difference",
+        "sum over layers of mean |f - f'| of the features of x and of what resynthesis paints",
+        "evidence.perceptual:Perceptual",
+        AGAIN,
+        {"parts": "resynthesis"},
+        source="Di Biase et al. 2021 (SynBoost)",
+        learns=False,
+        of_logits=True,
+    ),
+    Method(
         "fusion",
         "Fusion",
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
@@ -222,6 +242,15 @@ METHODS: tuple[Method, ...] = (
         negatives="must",
     ),
 )
+
+
+def own_layers(layers: Iterable[str]) -> tuple[str, ...]:
+    """Return the layers that a network itself has, each once.
+
+    >>> own_layers(["head:in", ":in", "body", "body"])
+    ('head:in', 'body')
+    """
+    return tuple(dict.fromkeys(layer for layer in layers if not layer.startswith(":")))
 
 
 def method_of(name: str) -> str:

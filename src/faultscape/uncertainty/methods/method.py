@@ -11,7 +11,7 @@ describes them; nothing is unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -52,13 +52,24 @@ class MovesInput(Fitted, Protocol):
         ...
 
 
+class ShowsAgain(Fitted, Protocol):
+    """A method that shows the network other images: ``show`` returns the grids (N, D, h, w) of the layers
+    ``again`` for images (N, 3, H, W), and is set by the caller that runs the network.
+    """
+
+    again: tuple[str, ...]
+    show: Callable[[Tensor], Sequence[Tensor]] | None
+
+
 class Joins(Fitted, Protocol):
     """A method that joins the scores of other methods, its ``parts`` {word: method}."""
 
     parts: Mapping[str, Fitted]
 
-    def joined(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return arrays (N, K, h, w) from the values of each part."""
+    def joined(
+        self, values: Mapping[str, tuple[Tensor, ...]], grids: Mapping[str, Tensor], logits: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return arrays (N, K, h, w) from the values of each part and the grids of the layers."""
         ...
 
 

@@ -62,7 +62,7 @@ def _backbone(made: Instance) -> str | None:
 
 
 def _parts(made: Instance) -> str | None:
-    """Return a key of the files of the methods that a fusion joins."""
+    """Return a key of the files of the methods that are parts of it."""
     parts = texts(made.record.get("parts"))
     folder = made.study.root / FOLDER / made.name.partition("/")[0]
     files = {name: folder / f"{name}{ENDING}" for name in parts}
@@ -136,7 +136,7 @@ METHODS = _Methods(
         Input("validation", _validation, "images of the set that it was searched with changed"),
         Input("negatives", _negatives, "images of the unknown objects that taught it changed"),
         Input("backbone", _backbone, "its backbone changed"),
-        Input("parts", _parts, "a method that it joins was fitted again or removed"),
+        Input("parts", _parts, "a method that it is made of was fitted again or removed"),
         Input("network", _network, "its network changed"),
         Input(
             METHOD,

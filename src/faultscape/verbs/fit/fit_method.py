@@ -7,102 +7,42 @@ by the option and value of a sweep. The file records the network (a digest) and 
 
 from __future__ import annotations
 
-import shutil
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
 
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
-from faultscape.prediction.doubt_methods import OnBackbone
 from faultscape.prediction.sources.backbone import Backbone
-from faultscape.progress import progress
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
-from faultscape.study.tables.logs import log, replace_failures
+from faultscape.study.tables.logs import Timing, add_timings, log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
-from faultscape.uncertainty.methods.block_fit import BlockPlan
-from faultscape.uncertainty.methods.catalogue import IMAGE, TAUGHT, TUNED, Method
+from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED
 from faultscape.uncertainty.methods.embeddings import Embeddings
-from faultscape.uncertainty.methods.flow_density import FlowDensity
-from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
-from faultscape.uncertainty.methods.layers import (
-    before_activation,
-    check_layers,
-    grid_layers,
-    layers_of_scales,
-    outer_layers,
-    penultimate,
-)
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages
-from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
-from faultscape.verbs.fit.open_model import OpenedModel, known_source, open_model
+from faultscape.verbs.fit.negatives import Negatives
+from faultscape.verbs.fit.one_fit import Made, Work
+from faultscape.verbs.fit.open_model import known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
 from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTemperature, Tried
-from faultscape.verbs.fit.samples import LOGITS, Meaning, draw_samples, meaning_of
-from faultscape.verbs.fit.shown_labels import ShownLabels
+from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
+from faultscape.verbs.fit.tapped_layers import layers_given, layers_to_fit
 from faultscape.verbs.options import FitOptions
 from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import note_of_tested
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.tested_objects import refuse_tested
-
-_NO_CHOICE = {"none": "only logits", "image": "only image and logits", "parts": "the layers of its parts"}
-_CANDIDATES = 8  # most layers to try
-_KEY = 16  # digits of a key in the name of a checkpoint folder
-_SHOWN = 128  # side of the image used to find layers
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """Everything that fitting a method needs: the open model, samples by layer, and the class of each
-    channel.
-    """
-
-    study: Study
-    name: str
-    called: str
-    method: Method
-    model: OpenedModel
-    samples: Mapping[str, Embeddings]
-    channels: np.ndarray
-    key: str
-    seed: int
-    sets: tuple[str, ...]
-    provenance: JsonObject
-    unread: tuple[UnreadImages, ...]
-    rows: LabelledImages | None
-    negatives: Negatives | None
-    meaning: Meaning
-    backbone: Backbone | None
-    parts: Parts | None
-    flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
-    blocks: dict[str, tuple[Fitted, dict[str, object]]] = field(default_factory=dict)  # likewise
-
-    def checkpoints(self, key: str) -> Path:
-        """Return the folder of the checkpoints of a fit."""
-        return self.study.root / "methods" / self.name / f".{self.method.name}-{self.called}-{key[:_KEY]}"
-
-    @property
-    def device(self) -> str:
-        """The device that trains."""
-        device = self.model.inference.network.device
-        return device if device.startswith("cuda") else "cpu"
 
 
 def fit_asked(options: FitOptions) -> FittedTemperature | FittedMethods:
@@ -114,6 +54,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
     an unknown model, layer or option, or if there is nothing to fit to.
     """
+    begun = time.perf_counter()
     study = opened(options.study)
     asked = Request.of(options)
     method = asked.method
@@ -122,7 +63,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
         raise OptionError("fit is for segmentation studies; this is a study of classifiers")
     told = asked.told
     method.check(told)
-    layers = _layers_given(method, options)
+    layers = layers_given(method, options)
     asked.check_search()
     asked.check_negatives()
     asked.check_backbone()
@@ -131,7 +72,8 @@ def fit_method(options: FitOptions) -> FittedMethods:
     anomalous = SearchImages(study, options.validation, options.truth) if options.validation else None
     negatives = _negatives(study, options)
     parts = parts_asked(study.root, asked)
-    layers = parts.tapped if parts else layers
+    joined = parts is not None and method.taps == PARTS
+    layers = parts.tapped if parts and joined else layers
     model = open_model(study, asked.model, options.device or "", layers, asked.source)
     needs_logits = method.taps == "none" or method.of_logits or method.negatives != "no"
     if needs_logits and model.inference.network.marginal:
@@ -142,16 +84,15 @@ def fit_method(options: FitOptions) -> FittedMethods:
     meaning = meaning_of(model, study)
     if parts is not None:
         parts = parts.of_network(model)
-        layers = parts.layers
+        layers = parts.layers if joined else layers
         _tell_of_parts(parts, options)
     named = options.data.backbone
     backbone = Backbone(named, model.inference.network.device) if named is not None else None
     if backbone is not None:
         candidates = [backbone.source]
     else:
-        candidates = list(layers) if parts else _candidates(method, model, layers, options)
-    sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-    provenance = _provenance(study, asked, sets, source, backbone, parts)
+        candidates = list(layers) if joined else layers_to_fit(method, model, layers, options)
+    provenance = _provenance(study, asked, _sets(rows), source, backbone, parts)
     held = settings.models.get(asked.model)
     words = held.options.get("scorer", []) if held else []
     beside = tuple(map(plain_name, words))
@@ -194,24 +135,20 @@ def fit_method(options: FitOptions) -> FittedMethods:
             meaning.places.tolist(),
             *([backbone.digest] if backbone else []),
         )
-        work = _Work(
-            study=study,
-            name=asked.model,
-            called=options.as_ or options.method,
-            method=method,
-            model=model,
-            samples=samples,
-            channels=meaning.channels,
-            key=key,
-            seed=options.seed,
-            sets=sets,
-            provenance=provenance,
-            unread=tuple(unread),
-            rows=rows,
-            negatives=negatives,
-            meaning=meaning,
-            backbone=backbone,
-            parts=parts,
+        work = Work(
+            study,
+            asked,
+            model,
+            meaning,
+            samples,
+            key,
+            rows,
+            negatives,
+            backbone,
+            parts,
+            provenance,
+            unread,
+            begun,
         )
         base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
@@ -220,7 +157,12 @@ def fit_method(options: FitOptions) -> FittedMethods:
             assert anomalous is not None  # check_search
             searched["layer"] = _search_layers(work, candidates, base, anomalous)
             layers = (searched["layer"][0].candidate,)
-        return replace(_made(work, layers, base, asked, searched, images, anomalous), beside=beside)
+        return replace(_made(work, layers, base, searched, images, anomalous), beside=beside)
+
+
+def _sets(rows: LabelledImages | None) -> tuple[str, ...]:
+    """Return the sets of training images."""
+    return tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
 
 
 def _provenance(
@@ -252,25 +194,6 @@ def _provenance(
         "truth": truth,
         **({"source": source} if asked.source else {}),
     }
-
-
-def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
-    """Return the given layers, to tap or to choose from; OptionError if the method taps none, or only one."""
-    layers = tuple(options.layer)
-    if method.taps in _NO_CHOICE and (layers or options.select_layer):
-        what = _NO_CHOICE[method.taps]
-        raise OptionError(f"method {method.name} uses {what}; leave --layer and --select-layer out")
-    if method.taps == "pair" and (options.select_layer or len(layers) not in (0, 2)):
-        raise OptionError(
-            f"method {method.name} uses two layers, and makes the features of the second from those of the"
-            " first, a coarser one: --layer COARSE --layer FINE"
-        )
-    if method.taps == "one" and len(layers) > 1 and not options.select_layer:
-        raise OptionError(
-            f"method {method.name} uses one layer; got {', '.join(layers)}; add --select-layer to choose "
-            "the best of them"
-        )
-    return layers
 
 
 def _training_images(study: Study, options: FitOptions) -> LabelledImages:
@@ -319,111 +242,14 @@ def _tell_of_parts(parts: Parts, options: FitOptions) -> None:
         )
 
 
-def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
-    """Return the layers to draw embeddings of: the given ones; with --select-layer the outermost that give a
-    grid; else the input of the last layer, or the last layer before an activation.
-    """
-    if method.taps in ("none", "image"):
-        return [IMAGE] * (method.taps == "image")
-    network = model.inference.network
-    name = model.inference.name
-    module: Any = getattr(network, "module", None)
-    listed = module if hasattr(module, "named_modules") else None
-    if layers:
-        if listed is not None:
-            check_layers(listed, layers, name)
-        return list(layers)
-    if listed is None:
-        raise OptionError(f"{name}: its layers cannot be listed; name the one to tap with --layer")
-    view = model.inference.prepare(
-        np.random.default_rng(0).integers(0, 256, (_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)
-    ).views[0]
-    block = model.inference.pieces(view)[0][0]
-    shown = partial(network.run, block[None], ())
-    size = (block.shape[1], block.shape[2])
-    if options.select_layer:
-        return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
-    if method.negatives != "no":
-        *scales, last = layers_of_scales(listed, shown, size)
-        if method.taps == "pair":  # of one size the last layer knows more of its surroundings
-            return [scales[-1] if len(scales) > 1 else last, scales[0]]
-        return [*scales, last]
-    return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
-
-
-def _fit(
-    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
-) -> tuple[Fitted, dict[str, object]]:
-    """Return the method fitted to samples of layers, or of a backbone, and statistics of the fit."""
-    method, numbers = _fit_to_samples(work, layers, options, weights)
-    return (method if work.backbone is None else OnBackbone(method, work.backbone)), numbers
-
-
-def _fit_to_samples(
-    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None
-) -> tuple[Fitted, dict[str, object]]:
-    if work.method.negatives != "no" or work.method.taps == "image":
-        return _taught(work, layers, options)
-    if work.method.name != "flow":
-        wanted = [*layers, *[LOGITS] * work.method.of_logits] or [LOGITS]
-        samples = [work.samples[layer] for layer in wanted] if work.method.learns else []
-        return work.method.build.fit(layers, samples, options, work.channels), {}
-    chosen: Any = {key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}
-    plan = FlowPlan(**chosen, seed=work.seed)
-    flows = list[TrainedFlow]()
-    numbers = dict[str, object]()
-    for layer in layers:
-        key = key_of(work.key, layer, vars(plan))
-        if key not in work.flows:
-            folder = work.checkpoints(key)
-            with progress(f"flow of {layer}", plan.steps) as tick:
-                work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, work.device, tick)
-        flows.append(work.flows[key])
-        numbers[layer] = {
-            "nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested],
-            "step": flows[-1].step,
-        }
-    return FlowDensity.of(layers, options, flows, weights), numbers
-
-
-def _taught(
-    work: _Work, layers: Sequence[str], options: Mapping[str, Value]
-) -> tuple[Fitted, dict[str, object]]:
-    """Return a method that was trained on the network's output for images with unknown objects, and
-    statistics of its training.
-    """
-    grids: ShownLabels | NetworkGrids
-    if work.method.taps == "image":
-        assert work.rows is not None
-        grids = ShownLabels(work.study, work.model, work.meaning, work.rows)
-    else:
-        grids = NetworkGrids(work.study, work.model, work.meaning, layers, work.negatives, work.rows)
-    more: Any = {"negatives": work.negatives is not None} if work.method.negatives == "may" else {}
-    if work.method.taps == "image":
-        more = {"channels": work.channels, "classes": len(work.study.classes)}
-    if work.parts is not None:
-        more = {"parts": work.parts.built()}
-    chosen: Any = {key: options[key] for key in ("steps", "rate", "batch")}
-    plan = BlockPlan(**chosen, seed=work.seed)
-    key = key_of(work.method.name, grids.key(), vars(plan), dict(options))
-    if key not in work.blocks:
-        with progress(work.called, plan.steps) as tick:
-            work.blocks[key] = work.method.build.train(
-                layers, options, grids, plan, work.checkpoints(key), key, work.device, tick, **more
-            )
-        for unread in (grids.unread, *((work.negatives.unread,) if work.negatives else ())):
-            unread.tell()
-    return work.blocks[key]
-
-
 def _search_layers(
-    work: _Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: SearchImages
+    work: Work, candidates: Sequence[str], base: Mapping[str, Value], anomalous: SearchImages
 ) -> list[Tried]:
     """Return how well the method detects unknown objects at each layer, the best first."""
     methods: dict[str, Fitted] = {}
     for layer in candidates:
         try:
-            methods[layer] = _fit(work, [layer], base)[0]
+            methods[layer] = work.fit([layer], base)[0]
         except (ModelError, MetricError) as error:
             print(f"note: {layer} is left out: {error}")
     if not methods:
@@ -434,7 +260,7 @@ def _search_layers(
 
 
 def _search_options(
-    work: _Work,
+    work: Work,
     layers: Sequence[str],
     given: Mapping[str, Value],
     keys: Sequence[str],
@@ -465,33 +291,36 @@ def _search_options(
 
 
 def _joined(
-    work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: SearchImages | None
-) -> tuple[Fitted, dict[str, object]]:
+    work: Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: SearchImages | None
+) -> Made:
     """Return the method fitted to samples of layers, joined by a logistic regression on request, and
     statistics of the fit.
     """
     weights = None
     if options.get("join") == "logistic":
         assert anomalous is not None  # check_search
-        alone = {layer: _fit(work, [layer], options)[0] for layer in layers}
+        alone = {layer: work.fit([layer], options)[0] for layer in layers}
         weights = logistic_weights(*anomalous.pixels(work.model, alone))
-    return _fit(work, layers, options, weights)
+    return work.fit(layers, options, weights)
 
 
 def _made(
-    work: _Work,
+    work: Work,
     layers: Sequence[str],
     base: Mapping[str, Value],
-    asked: Request,
     of_layers: Mapping[str, list[Tried]],
     images: int,
     anomalous: SearchImages | None,
 ) -> FittedMethods:
     made = []
+    asked = work.asked
     searched = dict(of_layers)
     named = named_methods(asked)
-    folder = work.study.root / "methods" / work.name
+    drawn = max((len(one) for one in work.samples.values()), default=0)
+    times = list[Timing]()
+    before = time.perf_counter() - work.begun  # what all of them share
     for name, swept in named:
+        start = time.perf_counter()
         own = {**base, **swept}
         tried = dict[str, list[Tried]]()
         if anomalous is not None:
@@ -502,56 +331,31 @@ def _made(
         }
         searched |= mine
         found, numbers = _joined(work, layers, own, anomalous)
-        flags = (
-            *((TAUGHT,) if work.negatives is not None else ()),
-            *((TUNED,) if mine or own.get("join") == "logistic" else ()),
-            *(work.parts.flags if work.parts else ()),
-        )
-        tables = {
-            what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
-            for what, rows in mine.items()
-        }
         unreadable = {image: why for one in work.unread for image, why in one.reasons.items()}
         more = {
             "images": images,
-            "embeddings": max((len(one) for one in work.samples.values()), default=0),
+            "embeddings": drawn,
             **({"unreadable": unreadable} if unreadable else {}),
-            "searches": tables,
+            "searches": {
+                what: [[one.candidate, one.average_precision, one.fpr95] for one in rows]
+                for what, rows in mine.items()
+            },
             "key": work.key,
             "fit": numbers,
         }
-        path = folder / f"{name}{ENDING}"
-        about = MethodAbout(
-            method=asked.options.method,
-            options=own,
-            layers=tuple(layers),
-            network=work.model.digest,
-            flags=tuple(dict.fromkeys(flags)),
-            sets=work.sets,
-            validation=asked.options.validation or "",
-            negatives=asked.options.data.negatives or "",
-            family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
-            backbone=work.backbone.digest if work.backbone is not None else "",
-            shown=work.model.shown,
-            provenance=work.provenance,
-            more=more,
-            parts=work.parts.said if work.parts else (),
-        )
-        write(path, about, found.tensors())
+        about = _about(work, layers, own, more, tuned=bool(mine) or own.get("join") == "logistic")
+        write(work.folder / f"{name}{ENDING}", about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, about.flags))
-    of_this_name = (  # left by a stopped run whose options then changed
-        f".{work.method.name}-{work.called}-{'[0-9a-f]' * _KEY}"
-    )
-    for left in folder.glob(of_this_name):
-        shutil.rmtree(left, ignore_errors=True)
-    of_fit = f"{work.called}/{work.name}"
+        seconds = before + time.perf_counter() - start
+        times.append(Timing("fit", f"{name}/{asked.model}", 0, images, seconds))
+    work.remove_checkpoints()
+    of_fit = f"{work.called}/{asked.model}"
     root = work.study.root
-    taught = work.negatives.name if work.negatives is not None else ""
     with work.study.writing():
         unread = [row for one in work.unread for row in one.failures("fit", of_fit)]
         replace_failures(root, "fit", of_fit, unread)
-        log(root, "fit", model=work.name, method=asked.options.method)
-    drawn = max((len(one) for one in work.samples.values()), default=0)
+        add_timings(root, times)
+        log(root, "fit", model=asked.model, method=asked.options.method)
     return FittedMethods(
         asked.options.study,
         asked.model,
@@ -560,5 +364,32 @@ def _made(
         images,
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
-        negatives=taught,
+        negatives=work.negatives.name if work.negatives is not None else "",
+    )
+
+
+def _about(
+    work: Work, layers: Sequence[str], options: dict[str, Value], more: dict[str, object], *, tuned: bool
+) -> MethodAbout:
+    """Return the metadata of a fitted method."""
+    flags = (
+        *((TAUGHT,) if work.negatives is not None else ()),
+        *((TUNED,) if tuned else ()),
+        *(work.parts.flags if work.parts else ()),
+    )
+    return MethodAbout(
+        method=work.method.name,
+        options=options,
+        layers=tuple(layers),
+        network=work.model.digest,
+        flags=tuple(dict.fromkeys(flags)),
+        sets=_sets(work.rows),
+        validation=work.asked.options.validation or "",
+        negatives=work.negatives.name if work.negatives is not None else "",
+        family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
+        backbone=work.backbone.digest if work.backbone is not None else "",
+        shown=work.model.shown,
+        provenance=work.provenance,
+        more=more,
+        parts=work.parts.said if work.parts else (),
     )

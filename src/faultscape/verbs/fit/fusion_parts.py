@@ -1,4 +1,4 @@
-"""The parts that a fusion joins: those named with --parts, or the default ones that are fitted to the model.
+"""The parts of a method: those named with --parts, or the default ones that are fitted to the model.
 
 Conventions: a part is a scorer of probabilities or logits, or the file of a method beside that of the fusion.
 A part that was fitted to another network, or to images shown differently, is refused if it was named, and
@@ -15,18 +15,31 @@ from typing import TYPE_CHECKING
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.metrics.scorers import SCORERS, is_fitted
-from faultscape.prediction.doubt_methods import built
+from faultscape.prediction.doubt_methods import built, show_again
+from faultscape.prediction.sources.network import Network
+from faultscape.reporting.reliability.document import RETRAINED
 from faultscape.uncertainty.method_files import ENDING, MethodAbout, digest, read_about, words_of
-from faultscape.uncertainty.methods.catalogue import IMAGE, PARTS, Method, method_named, method_of
+from faultscape.uncertainty.methods.catalogue import (
+    AGAIN,
+    IMAGE,
+    OUTLIER_LOGIT,
+    PARTS,
+    TAUGHT,
+    Method,
+    method_named,
+    method_of,
+    own_layers,
+)
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.options import Request
 
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted
 
-_PLAIN = [one.name for one in SCORERS if one.needs in ("probabilities", "logits")]
+_OF_OUTLIER = [one.name for one in SCORERS if one.needs == "outlier"]
+_PLAIN = [*(one.name for one in SCORERS if one.needs in ("probabilities", "logits")), *_OF_OUTLIER]
 _ALWAYS = ("entropy", "margin")  # as SynBoost joins them: softmax entropy and softmax distance
-_WHERE_FITTED = ("mahalanobis", "residual", "reconstruction", "resynthesis")
+_WHERE_FITTED = ("mahalanobis", "residual", "reconstruction", "resynthesis", "perceptual")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +54,22 @@ class Parts:
     @property
     def layers(self) -> tuple[str, ...]:
         """All layers that the parts tap."""
-        return tuple(dict.fromkeys(layer for about in self.abouts.values() for layer in about.layers))
+        layers = [
+            [IMAGE] if method_named(about.method).taps == AGAIN else about.layers
+            for about in self.abouts.values()
+        ]
+        outlier = [OUTLIER_LOGIT] * self._of_outlier
+        return tuple(dict.fromkeys([*(layer for of_one in layers for layer in of_one), *outlier]))
 
     @property
     def tapped(self) -> tuple[str, ...]:
         """The layers that the network itself must give."""
-        return tuple(layer for layer in self.layers if layer != IMAGE)
+        return own_layers(layer for about in self.abouts.values() for layer in about.layers)
+
+    @property
+    def _of_outlier(self) -> bool:
+        """Whether a part is what the network itself was trained to say about outliers."""
+        return any(word in _OF_OUTLIER for word in self.words)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,16 +79,19 @@ class Parts:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of all parts."""
-        return tuple(dict.fromkeys(flag for about in self.abouts.values() for flag in about.flags))
+        flags = [flag for about in self.abouts.values() for flag in about.flags]
+        return tuple(dict.fromkeys([*flags, *[RETRAINED, TAUGHT] * self._of_outlier]))
 
     @property
     def said(self) -> tuple[MethodAbout, ...]:
         """The metadata of the fitted parts, without how they were made."""
         return tuple(replace(about, provenance={}, more={}) for about in self.abouts.values())
 
-    def built(self) -> dict[str, Fitted]:
-        """Return the fitted parts {word: method}."""
-        return {word: built(self.folder / f"{_name(word)}{ENDING}") for word in self.abouts}
+    def built(self, network: Network) -> dict[str, Fitted]:
+        """Return the fitted parts {word: method}, beside their network."""
+        parts = {word: built(self.folder / f"{_name(word)}{ENDING}") for word in self.abouts}
+        show_again(parts, network)
+        return parts
 
     def of_network(self, model: OpenedModel) -> Parts:
         """Return the parts that were fitted to this network as it is shown images now; ModelError for one
@@ -78,10 +104,8 @@ class Parts:
                 continue
             why = f"{_name(word)} was fitted to a different network, different weights or other options"
             if self.named:
-                raise ModelError(
-                    f"--parts {_name(word)}: {self.folder.name}'s {why}; fit it again, or leave it out of"
-                    " --parts"
-                )
+                without = ", or leave it out of --parts" * (len(self.words) > 1)
+                raise ModelError(f"--parts {_name(word)}: {self.folder.name}'s {why}; fit it again{without}")
             print(f"note: {why}, and is left out; fit it again to join it")
         words = tuple(word for word in self.words if word in kept or word not in self.abouts)
         return replace(self, words=words, abouts=kept)
@@ -95,12 +119,13 @@ def parts_asked(root: Path, asked: Request) -> Parts | None:
     """Return the parts that a command asks for, None for other methods. OptionError for a part that
     cannot be one, or is not fitted to the model.
     """
-    if asked.method.taps != PARTS:
+    method = asked.method
+    if not method.has_parts:
         return None
     if asked.swept[0] == "parts":
-        raise OptionError("--sweep parts: fit a fusion for each: --parts A,B --as fusion-NAME")
+        raise OptionError(f"--sweep parts: fit a {method.name} for each: --parts A,B --as {method.name}-NAME")
     folder = root / "methods" / asked.model
-    told = str(asked.told.get("parts", ""))
+    told = str({**method.options, **asked.told}["parts"])
     if not told:
         files = {name: folder / f"{name}{ENDING}" for name in _WHERE_FITTED}
         fitted = [name for name, file in files.items() if file.is_file() and not read_about(file).backbone]
@@ -108,7 +133,11 @@ def parts_asked(root: Path, asked: Request) -> Parts | None:
     words = words_of(told)
     if twice := next((word for word in words if words.count(word) > 1), None):
         raise OptionError(f"--parts {told}: names {twice} twice")
-    return _read(folder, words, asked, named=True)
+    parts = _read(folder, words, asked, named=True)
+    kinds = [about.method for about in parts.abouts.values()]
+    if method.taps == AGAIN and (len(words), kinds) != (1, ["resynthesis"]):
+        raise OptionError(f"--parts {told}: method {method.name} needs one fitted resynthesis, and no more")
+    return parts
 
 
 def _read(folder: Path, names: list[str], asked: Request, *, named: bool) -> Parts:

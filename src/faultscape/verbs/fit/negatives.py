@@ -10,21 +10,25 @@ training images all other labelled pixels are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
+from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.doubt_methods import logits_of
+from faultscape.prediction.sources.network import OUTLIER
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.block_fit import KNOWN, OPEN, Grids
-from faultscape.uncertainty.methods.catalogue import IMAGE
+from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT
 from faultscape.uncertainty.methods.embeddings import grid_of
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, answer_of, part_of
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import LabelledImages
+from faultscape.verbs.train.tested_objects import line_of_others
 
 _MOST_BYTES = 2 << 30
 
@@ -33,10 +37,13 @@ class Negatives(AnomalousImages):
     """The images of --negatives."""
 
     def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
-        purpose = (
-            "--negatives needs; blend objects into training images (`faultscape stress blend STUDY --preset"
-            " fishyscapes-v2 --set train`), or collect a data set with such labels"
-        )
+        blend = f"blend objects into training images: {line_of_others(study)}"
+        if name not in study.sets and Path(name).is_dir():
+            raise OptionError(
+                f"--negatives {name}: is a folder, which only teaches networks (`train --negatives`); a"
+                f" method learns from a set of the study: {blend}"
+            )
+        purpose = f"--negatives needs; {blend}, or collect a data set with such labels"
         super().__init__(
             study,
             name,
@@ -108,13 +115,15 @@ class NetworkGrids:
         for block, box in inference.pieces(view):
             answer = answer_of(self._model, block, self._layers)
             shown = (block.shape[1], block.shape[2])
-            features = [
-                grid_of(
-                    block if layer == IMAGE else answer.embeddings[layer],
-                    shown,
-                    f"{inference.name}: layer {layer}",
+            beside = {IMAGE: block, OUTLIER_LOGIT: answer.values.get(OUTLIER, (None,))[0]}
+            grids = {**answer.embeddings, **beside}
+            if grids[OUTLIER_LOGIT] is None and OUTLIER_LOGIT in self._layers:
+                raise ModelError(
+                    f"{inference.name}: has no outlier head and no negative class, which --parts"
+                    " outlier, outlier-msp and uno need (train --loss outlier-head or uno); leave them out"
                 )
-                for layer in self._layers
+            features = [
+                grid_of(grids[layer], shown, f"{inference.name}: layer {layer}") for layer in self._layers
             ]
             here = part_of(anomaly, box, view.shape[1:])
             parts.append(Grids.of(features, logits_of(answer, inference.name), here))

@@ -64,9 +64,10 @@ class MethodOptions:
         flow: divide the score of each layer by its number of features, so that layers of different widths
         are comparable; equation 8 of Blum et al. 2021 does not divide.
     parts
-        fusion: the scores to join, separated by commas: scorers of probabilities and logits, and methods
-        fitted to the model (default: entropy, margin, and of mahalanobis, residual, reconstruction and
-        resynthesis those that are fitted).
+        fusion: the scores to join, separated by commas: scorers of probabilities and logits, of an outlier
+        head or a negative class if the network has one, and methods fitted to the model (default: entropy,
+        margin, and of mahalanobis, residual, reconstruction, resynthesis and perceptual those that are
+        fitted); perceptual: the fitted resynthesis that paints (default resynthesis).
     spatial
         fusion: beside a weight for each part, learn a small network that sees the scores around a pixel, of
         `width` channels (default false).

@@ -94,7 +94,7 @@ class FittedMethods:
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
             lines.append(f"{self.model}: {method.name}{where}{flags}")
             if parts := str(method.options.get("parts", "")):
-                lines.append(f"joins    {', '.join(word.partition('@')[0] for word in parts.split(','))}")
+                lines.append(f"parts    {', '.join(word.partition('@')[0] for word in parts.split(','))}")
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         if self.negatives:

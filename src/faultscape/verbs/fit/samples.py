@@ -27,7 +27,7 @@ from faultscape.progress import progress
 from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
-from faultscape.uncertainty.methods.catalogue import IMAGE
+from faultscape.uncertainty.methods.catalogue import own_layers
 from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of, together
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.verbs.collect.unread_images import UnreadImages
@@ -192,7 +192,7 @@ def answer_of(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> A
     """
     try:
         (answer,) = model.inference.network.run(
-            block[None], [layer for layer in layers if layer not in (LOGITS, IMAGE)]
+            block[None], own_layers(layer for layer in layers if layer != LOGITS)
         )
     except MemoryError:
         raise ModelError(

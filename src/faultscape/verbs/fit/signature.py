@@ -115,14 +115,15 @@ def fit(
         The study folder.
     method
         temperature, odin, standardised-max-logit, mahalanobis, neco, energy-neco, knn, knn-class, flow,
-        residual, reconstruction, resynthesis or fusion.
+        residual, reconstruction, resynthesis, perceptual or fusion.
     model
         A network of the study, predicted or trained; for methods also NAME=SOURCE, a network that is not
         predicted yet.
     layer
-        The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow and
-        residual, a coarse and a fine one for reconstruction. Default: the input of the last layer; for flow
-        the last layer before an activation; for residual and reconstruction layers of several sizes.
+        The layer to tap, by its name in the network; LAYER:in is the layer's input. Several for flow,
+        residual and perceptual, a coarse and a fine one for reconstruction. Default: the input of the last
+        layer; for flow the last layer before an activation; for residual, reconstruction and perceptual
+        layers of several sizes.
     select_layer
         Choose among the layers named, or the network's outermost layers, by average precision on
         --validation.

@@ -2,10 +2,11 @@
 and, on request, by a small network that sees the scores around it.
 
 Conventions: a part is a scorer of logits (``entropy``, ``margin``, ...) or a method fitted to the same
-network, named by the digest of its file (``residual@3fa2c1b2d4e5``). Parts are scored at the grid of the
-logits, standardised over the images that teach, and joined there: sum w s + g(s). The network g, with
-``spatial``, has three convolutions of 3 x 3, of dilation 1, 2 and 4, and is 0 before training.
-The score is the log-odds of an unknown object where known and unknown cells are equally frequent.
+network, named by the digest of its file (``residual@3fa2c1b2d4e5``). Scorers of a network's own outlier head
+read it from the layer ``:outlier``. Parts are scored at the grid of the logits, standardised over the images
+that teach, and joined there: sum w s + g(s). The network g, with ``spatial``, has three convolutions of 3 x
+3, of dilation 1, 2 and 4, and is 0 before training. The score is the log-odds of an unknown object where
+known and unknown cells are equally frequent.
 Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost): softmax
 entropy, softmax distance and perceptual difference join a dissimilarity network, as inputs and by weights
 found afterwards. They also show the image, resynthesis and labels to the joining network; here only scores
@@ -16,6 +17,7 @@ ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,7 @@ from torch.nn.functional import softplus
 
 from faultscape.metrics.pixel_facts import facts_of
 from faultscape.metrics.scorers import score_pixels, scorer_named
+from faultscape.metrics.scores.trained_doubt import outlier_share
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import words_of
 from faultscape.uncertainty.methods.block_fit import (
@@ -37,6 +40,7 @@ from faultscape.uncertainty.methods.block_fit import (
     shape_of,
     train_block,
 )
+from faultscape.uncertainty.methods.catalogue import OUTLIER_LOGIT
 from faultscape.uncertainty.methods.method import Fitted
 
 _DILATIONS = (1, 2, 4)
@@ -148,22 +152,15 @@ class Fusion(BlockMethod):
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
         """Return the fused score (N, 1, h, w), from what the parts make of the same features."""
-        return self.joined(values_of(self.parts, self.layers, features, logits), logits)
+        grids = dict(zip(self.layers, features, strict=True))
+        return self.joined(self._scores.values_of(grids, logits), grids, logits)
 
-    def joined(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return the fused score (N, 1, h, w) of the values of each part."""
+    def joined(
+        self, values: Mapping[str, tuple[Tensor, ...]], grids: Mapping[str, Tensor], logits: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Return the fused score (N, 1, h, w) of the values of each part and the grids of the layers."""
         self.block.to(logits.device)
-        return (self.block(self._scores(values, logits))[:, None],)
-
-
-def values_of(
-    parts: Mapping[str, Fitted], layers: Sequence[str], features: Sequence[Tensor], logits: Tensor
-) -> dict[str, tuple[Tensor, ...]]:
-    """Return the values {word: arrays} of parts, from the grids of all their layers."""
-    grids = dict(zip(layers, features, strict=True))
-    return {
-        word: part.values([grids[layer] for layer in part.layers], logits) for word, part in parts.items()
-    }
+        return (self.block(self._scores(values, grids, logits))[:, None],)
 
 
 class _Scores:
@@ -174,13 +171,27 @@ class _Scores:
         self.parts = parts
         self._plain = {word: scorer_named(word) for word in words if word not in parts}
 
-    def __call__(self, values: Mapping[str, tuple[Tensor, ...]], logits: Tensor) -> Tensor:
-        """Return the scores (N, P, h, w) from the values of each fitted part and logits (N, C, h, w)."""
+    def values_of(self, grids: Mapping[str, Tensor], logits: Tensor) -> dict[str, tuple[Tensor, ...]]:
+        """Return the values {word: arrays} of the fitted parts, from the grids of all their layers."""
+        return {
+            word: part.values([grids[layer] for layer in part.layers], logits)
+            for word, part in self.parts.items()
+        }
+
+    def __call__(
+        self, values: Mapping[str, tuple[Tensor, ...]], grids: Mapping[str, Tensor], logits: Tensor
+    ) -> Tensor:
+        """Return the scores (N, P, h, w) from the values of each fitted part, the grids of the layers, and
+        logits (N, C, h, w).
+        """
         held = logits.float().cpu().numpy()
+        outlier = grids[OUTLIER_LOGIT].float().cpu().numpy() if OUTLIER_LOGIT in grids else None
         size = (held.shape[3], held.shape[2])
         made = np.empty((len(held), len(self.words), *held.shape[2:]), np.float32)
         for image, own in enumerate(held):
             facts = facts_of(own, size) if self._plain else None
+            if facts is not None and outlier is not None:
+                facts = replace(facts, outlier=outlier_share(outlier[image], size))
             for place, word in enumerate(self.words):
                 if word in self.parts:
                     arrays = [value[image].float().cpu().numpy() for value in values[word]]
@@ -219,5 +230,6 @@ class _Scored:
     def _made(self, part: Grids) -> Grids:
         features, logits, _ = part.shown(self._device)
         with torch.no_grad():
-            found = values_of(self._scores.parts, self._layers, features, logits)
-            return Grids((), self._scores(found, logits)[0].cpu(), part.labels)
+            grids = dict(zip(self._layers, features, strict=True))
+            scores = self._scores(self._scores.values_of(grids, logits), grids, logits)
+        return Grids((), scores[0].cpu(), part.labels)
