@@ -254,6 +254,8 @@ def card(
                 "model_ms": [1.0, 2.0, 3.0],
                 "scored_ms": [2.0, 3.0, 4.0],
                 "whole_ms": [4.0, 5.0, 6.0],
+                "plain_ms": [2.0, 3.0, 4.0],
+                "methods_ms": {},
             }
             for name in names
         ],

@@ -48,6 +48,10 @@ def test_a_method_that_unknown_objects_taught_is_a_flagged_scorer_and_changes_no
         "train-fishyscapes-v2",
         "drawn objects and noise shapes",
     )
+    assert [one["name"] for one in card["conditions"] if one.get("training")] == ["train-fishyscapes-v2"]
+    assert not any(
+        on["condition"] == "train-fishyscapes-v2" for row in card["thresholds"] for on in row["on"]
+    )
     page = Path(study, "reliability", "report.html").read_text()
     assert "trained-with-ood (by drawn objects and noise shapes)" in page
 
@@ -209,12 +213,15 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
     )
     refuses(OptionError, needs)
     refuses(OptionError, "--negatives 'trian': the study has no such set; it has .*", negatives="trian")
-    plain = (
-        "no image of train has anomaly labels, which --negatives needs; blend objects into training images"
-        r" \(`faultscape stress blend STUDY --preset fishyscapes-v2 --set train`\), or collect a data set"
-        " with such labels"
+    blend = (
+        "blend objects into training images:"
+        f" `faultscape stress blend {blended.study} --preset fishyscapes-v2 --set train`"
     )
+    plain = f"no image of train has anomaly labels, which --negatives needs; {blend}, or collect a data set"
     refuses(StudyError, plain, negatives="train")
+    folder = str(blended.folder)
+    only = f"--negatives {folder}: is a folder, which only teaches networks .*: {blend}$"
+    refuses(OptionError, only, negatives=folder)
     name = "train-fishyscapes-v2"
     idle = "--images has no effect on method residual; leave it out"
     refuses(OptionError, idle, negatives=name, images=3)

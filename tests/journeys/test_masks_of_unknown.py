@@ -20,6 +20,7 @@ from faultscape.study.tables.corpus import read_corpus
 from networks_of_tests import colour_network
 from refusals import refused_line, told
 
+WITHHELD = "sky"
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32) * 3
 
 
@@ -98,19 +99,61 @@ def test_the_card_learns_the_same_threshold_and_counts_void_as_missed(masked: tu
     assert set(miou) == {"net", "net-masked"}
 
 
-def test_masked_again_at_another_rate_or_in_a_study_that_moved_the_old_masks_are_gone(
-    masked: tuple[str, list[str]], tmp_path: Path
-) -> None:
-    place = str(shutil.copytree(masked[0], tmp_path / "moved"))
-    net = str(Path(masked[0]).parent / "net.onnx")
-    before = json.loads((Path(place) / "masks" / "net-masked.json").read_text())
+@pytest.fixture(scope="module")
+def withheld(masked: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The study in another place, where a class is withheld, masked again at 5 %."""
+    place = str(shutil.copytree(masked[0], tmp_path_factory.mktemp("withheld") / "moved"))
     (Path(place) / "masks" / "net-masked" / "gone.png").write_bytes(b"")
-    how = {"scorer": "entropy", "scoring": fs.Scoring(mask_unknown=0.5), "engine": "local"}
+    fs.stress.holdout(place, classes=[WITHHELD])
+    net = str(Path(masked[0]).parent / "net.onnx")
+    how = {"scorer": "entropy", "scoring": fs.Scoring(mask_unknown=0.05), "engine": "local"}
     again = fs.predict(place, {"net": net}, **how)
-    assert again.masked["net-masked"].score < before["score"]
-    assert np.mean([(mask == 255).mean() for mask in stored(place, "net-masked").values()]) > 0.3
-    assert not (Path(place) / "masks" / "net-masked" / "gone.png").exists()
     assert again.models["net-masked"] == (12, 0)
+    return place
+
+
+def test_masked_again_at_another_rate_or_in_a_study_that_moved_the_old_masks_are_gone(
+    masked: tuple[str, list[str]], withheld: str
+) -> None:
+    before, now = (
+        json.loads((Path(of) / "masks" / "net-masked.json").read_text()) for of in (masked[0], withheld)
+    )
+    assert now["score"] > before["score"]
+    shares = [
+        np.mean([(m == 255).mean() for m in stored(of, "net-masked").values()])
+        for of in (masked[0], withheld)
+    ]
+    assert shares[1] < 0.8 * shares[0]
+    assert not (Path(withheld) / "masks" / "net-masked" / "gone.png").exists()
+
+
+def test_pixels_of_a_withheld_class_are_unknown_to_the_masks_and_to_the_card_alike(withheld: str) -> None:
+    root = Path(withheld)
+    about = json.loads((root / "masks" / "net-masked.json").read_text())
+    card = fs.reliability(withheld, engine="local", worst=0, models=["net"]).document
+    (row,) = [one for one in card["thresholds"] if one["rate"] == 0.05]
+    assert (row["scorer"], row["images"]) == (about["scorer"], about["images"])
+    assert row["score"] == pytest.approx(about["score"], rel=1e-11)
+    classes = fs.Study(withheld).classes
+    out = classes.ids[classes.names.index(WITHHELD)]
+    truth = {
+        id_: runs.decode(code)
+        for shard in {image.shard for image in read_corpus(root)}
+        for id_, code in label_maps.read_maps(label_maps.truth(root, "labels"), shard).items()
+    }
+    masks, doubt = stored(withheld, "net-masked"), doubt_of(withheld)
+    ids = [image.id for image in read_corpus(root) if image.role == "validation"]
+
+    def shares(known) -> tuple[float, float]:
+        """The shares of known pixels that are void in the masks, and that the card's threshold flags."""
+        inside = {id_: known(truth[id_]) for id_ in ids}
+        void = np.concatenate([masks[id_][inside[id_]] == 255 for id_ in ids])
+        flagged = np.concatenate([doubt[id_][inside[id_]] >= row["score"] for id_ in ids])
+        return void.mean(), flagged.mean()
+
+    assert shares(lambda of: (of != 255) & (of != out)) == pytest.approx((0.05, 0.05), abs=0.005)
+    # the class would have moved the threshold
+    assert shares(lambda of: of != 255)[0] > 0.06
 
 
 @pytest.mark.parametrize(

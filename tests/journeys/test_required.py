@@ -5,6 +5,7 @@ the card recommends from validation images.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,20 @@ def test_the_scorer_is_chosen_on_validation_images_and_thresholds_are_learnt_fro
             assert one["images"] == 8
             (on,) = one["on"]
             assert on["false_alarms"] == pytest.approx((test >= one["score"]).mean(), abs=1e-9)
+
+
+@pytest.mark.slow
+def test_maps_that_were_kept_and_are_only_measured_now_are_counted_in_one_run(
+    study: str, tmp_path: Path
+) -> None:
+    place = str(shutil.copytree(study, tmp_path / "study"))
+    net = str(Path(study).parent / "net.onnx")
+    fs.reliability(place, engine="local", worst=0)  # counts what is stored
+    fs.predict(place, {"net": net}, scorer=["msp", "energy", "entropy"], measure=True, engine="local")
+    card = fs.reliability(place, engine="local", worst=0).document
+    assert card["gaps"] == []
+    found = {c["scorer"] for c in card["cells"] if c["metric"] == "average_precision" and c["model"] == "net"}
+    assert found == {"msp", "energy", "entropy"}
 
 
 def test_without_images_for_validation_nothing_is_recommended_and_the_card_says_so(tmp_path: Path) -> None:

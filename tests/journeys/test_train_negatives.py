@@ -251,7 +251,9 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained, tmp_path: Pa
     with refused(OptionError, "8 of 8 images are in the study, whose images show what is known"):
         train(blended, "net", str(blended.folder / "train" / "images"))
     with refused(
-        StudyError, "no image of val has anomaly labels, which --negatives needs; blend objects into"
+        StudyError,
+        "no image of val has anomaly labels, which --negatives needs; blend objects into training images:"
+        f" `faultscape stress blend {blended.study} --preset fishyscapes-v2 --set train`, or give a folder",
     ):
         train(blended, "net", "val")
     with refused(OptionError, f"--negatives {BLENDED}: is also named by --set"):
@@ -272,7 +274,8 @@ def test_objects_by_which_the_study_tests_models_are_refused(blended: Trained, t
     )
     says = (
         f"--negatives {BLENDED}-same: 1 of 1 object look like objects by which models are tested .bird/0.png"
-        " like bird/0.png of fishyscapes-v1.; blend others: faultscape stress blend "
+        f" like bird/0.png of fishyscapes-v1.; blend others: `faultscape stress blend {blended.study} --preset"
+        " fishyscapes-v1 --set train --edition other`$"
     )
     with refused(OptionError, says):
         train(blended, "net", f"{BLENDED}-same")
@@ -283,6 +286,10 @@ def test_objects_by_which_the_study_tests_models_are_refused(blended: Trained, t
             model=f"plain={blended.source}",
             data=fs.FitData(negatives=f"{BLENDED}-same"),
         )
+    with refused(
+        OptionError, "--negatives fishyscapes-v1: models are tested by these objects; blend others: `"
+    ):
+        train(blended, "net", "fishyscapes-v1")
     green = Image.open(blended.folder / "objects-main" / "bird" / "0.png").crop((5, 5, 65, 15))
     flat = Image.new("RGB", green.size, (128, 128, 128))
     flat.paste(green, mask=green.getchannel("A"))

@@ -443,7 +443,7 @@ TRAIN = """
 # train
 train {plain} net -> name a network to train: --backbone NAME, or --init NETWORK
 train {plain} net --backbone segformer-b9 -> backbone 'segformer-b9' is not known; ... Did you mean 'segformer-b
-train {plain} net --init plan -> --init plan: the study has no trained network with this name; it has plain. Did you mean 'plain'?
+train {plain} net --init plan -> --init plan: the study has no trained network with this name; it has plain; train it first, or start from another. Did you mean 'plain'?
 train {plain} net --backbone {own} --head-option features=3 -> head linear has no option 'features'; it has no options
 train {plain} net --backbone {own} --set trian -> --set 'trian': the study has no such set; it has main, train, val. Did you mean 'train'?
 train {plain} net --backbone {own} --set val --validation val -> 3 images would be in both training and validation

@@ -175,19 +175,22 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
         fs.TrainingPlan(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
     )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
-    fs.stress.blend(study, preset="fs-static", set_="main", frames=2)
+    fishyscapes.static(study, None, frames=2)
+    fishyscapes.teaching(study, 2)
     (tmp_path / "other").mkdir()
     noise = np.random.default_rng(0).integers(0, 256, (60, 80, 3), np.uint8)
     assert cv2.imwrite(str(tmp_path / "other" / "noise.png"), noise)
     models = fishyscapes.train(study, "segformer-b0", few, str(tmp_path / "other"))
     assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES, fishyscapes.PASTED]
     quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
-    fitted = fishyscapes.fit(study, "base", fishyscapes.VALIDATION, quick, fs.FitData(keep_embeddings=600))
-    card = fishyscapes.table_1(study, models, None, fitted).document
+    block = fs.MethodOptions(steps=2, width=4, batch=1)
+    card = fishyscapes.rows(study, models, quick, fs.FitData(keep_embeddings=600), block).document
     rows = {
         (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
     }
-    assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
+    flows = ["flow-minimum", "flow-logistic"]
+    of_base = [*fishyscapes.SCORERS, *fishyscapes.METHODS, *flows, "resynthesis", "fusion"]
+    assert {("base", scorer) for scorer in of_base} <= rows
     trained = {**fishyscapes.LOSSES, fishyscapes.PASTED: ["outlier", "outlier-msp"]}
     assert {(name, scorer) for name, scorers in trained.items() for scorer in scorers} <= rows
     assert {("bayesian", scorer) for scorer in fishyscapes.MEMBERS} <= rows
@@ -196,6 +199,16 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     assert rows - errors == {("random", "random"), ("void-class", "void")}
     flags = {row["name"]: row["flags"] for row in card["models"]}
     assert flags["dirichlet"] == ["retrained", "trained-with-ood"]
+    (base,) = [row for row in card["models"] if row["name"] == "base"]
+    flags = {row["scorer"]: row["flags"] for row in base["methods"]}
+    assert flags["fusion"][0] == "trained-with-ood"
+    assert (flags["resynthesis"], flags["flow-logistic"]) == ([], ["tuned-with-ood"])
+    # what each took
+    told = Path(study, "reliability", "table-s4.csv").read_text().splitlines()
+    *_, minutes, _, _, milliseconds, _, _ = told[0].split(",")
+    assert (minutes, milliseconds) == ("minutes to train or fit", "ms an image")
+    for line in told[2:]:
+        assert all(float(line.split(",")[k]) > 0 for k in (-6, -3)), line
 
 
 @pytest.mark.parametrize(

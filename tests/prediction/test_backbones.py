@@ -207,7 +207,9 @@ def test_weights_that_are_pickled_or_not_whole_are_refused(folder: Path) -> None
         Backbone(str(folder))
     weights.unlink()
     torch.save(held, folder / "pytorch_model.bin")
-    with refused(ModelError, "has no safetensors weights; other formats are not read because they can run"):
+    with refused(
+        ModelError, "has no safetensors weights; other formats are not read because they can run code: save"
+    ):
         Backbone(str(folder))
 
 

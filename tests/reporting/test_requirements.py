@@ -41,6 +41,13 @@ def for_validation(what: Card, *names: str) -> Card:
     return what
 
 
+def test_without_a_set_nothing_is_required_on_one_that_may_have_taught() -> None:
+    what = card(1)
+    what["conditions"] = [{**one, "training": one["name"] == "blended"} for one in what["conditions"]]
+    assert [*standings(what, "ap>=0")] == [("unet", "msp", "things")]
+    assert [*standings(what, "blended: ap>=0")] == [("unet", "msp", "blended")]
+
+
 @pytest.mark.parametrize(
     ("text", "standing"),
     [
@@ -74,6 +81,16 @@ def test_without_words_it_is_about_every_model_and_every_set_that_is_not_for_val
     assert [*standings(what, "miou>=0")] == [(name, "", "main") for name in names]
     assert [*standings(what, "fog-3: miou>=0")] == [(name, "", "fog-3") for name in names]
     assert [*standings(what, "consistency>=0")] == [(name, "", "all corruptions") for name in names]
+
+
+def test_a_number_of_scores_is_not_required_of_maps_without_any_beside_models_that_have_some() -> None:
+    what = card(2)
+    first, second = what["models"]
+    second["scorers"] = []
+    assert {model for model, _, _ in standings(what, "ap>=0")} == {first["name"]}
+    assert {model for model, _, _ in standings(what, "miou>=0")} == {first["name"], second["name"]}
+    first["scorers"] = []
+    assert {row["why"] for row in judged(what, "ap>=0")} == {"the model has no scorer"}
 
 
 def test_the_scorer_is_the_recommended_one_or_that_of_the_own_row() -> None:
@@ -116,7 +133,7 @@ def test_a_word_is_the_first_of_set_model_and_scorer_that_is_not_taken() -> None
         ("precision>=.5", "no number precision; it has ap, auroc, fpr95, objects@1%"),
         ("objects@5>=.5", "Did you mean 'objects@5%'?"),
         (">=.5", "no number without a name"),
-        ("ap>=half", "half is not a number"),
+        ("ap>=half", "half is not a number; give a share, such as .5"),
         ("ap>=", "nothing is not a number"),
         ("ap>=50", "ap is between 0 and 1"),
         ("ap>=nan", "ap is between 0 and 1"),

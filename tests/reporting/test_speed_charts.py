@@ -20,7 +20,7 @@ SCORES = {"slow": 2.0, "quick": -1.0, "beaten": -1.5, "untimed": 0.5, "alone": 1
 
 def time(name: str, median: float, device: str = "one CPU, 1 thread") -> FrameTimes:
     spread = (0.9 * median, median, 1.2 * median)
-    return FrameTimes(name, device, 40, 8, spread, spread, spread)
+    return FrameTimes(name, device, 40, 8, spread, spread, spread, spread)
 
 
 def standings(**more: Any) -> Standings:

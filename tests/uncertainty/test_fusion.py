@@ -141,7 +141,7 @@ def test_prediction_computes_each_part_once() -> None:
         )
         for _ in block
     ]
-    made = with_values(network, methods, block, answers, ())
+    made = with_values(network, methods, block, answers, (), {})
     assert part.asked == 2
     for answer, found in zip(answers, made, strict=True):
         assert list(found.values) == [*methods]

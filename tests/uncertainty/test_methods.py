@@ -237,9 +237,9 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
     if breaks:
         monkeypatch.setattr(knn_density, "class_score", lambda *_, **__: 1 / 0)
         with refused(ModelError, "net: the network failed: ZeroDivisionError: division by zero"):
-            with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, ())
+            with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, (), {})
     else:
-        with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, ())
+        with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, (), {})
         assert searches == [7, 7]  # once an image, for both
     assert sample.neighbours._last is None
 

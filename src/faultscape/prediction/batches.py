@@ -2,7 +2,7 @@
 
 Conventions: a batch is some rows of the shard, in order. For each row its record holds (image id, runs or a
 classifier's answer or None, kept codes by folder, problem), and for the batch how long loading, the model,
-and the rest took. A batch never spans two shards.
+its methods and the rest took. A batch never spans two shards.
 
 ``image`` is the id of the image. ``labels`` are the answer: ids of classes, or a label map.
 ``probabilities`` are those of the labels. ``confidence`` (H, W) is the probability of the winner.
@@ -52,13 +52,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds for loading, the model, its labels and scores, and the rest;
-    ``warm`` is false for batches that began before the first one was done.
+    """Results of some rows, with the seconds for loading, the model, its labels and scores, and the rest, and
+    for all methods ``fitted`` to it, and each of these ``methods`` alone; ``warm`` is false for batches that
+    began before the first one was done.
     """
 
     rows: list[Row]  # one for each image, in the order in which they were asked for
     seconds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)  # loading, the model, scores, the rest
     warm: bool = True
+    fitted: float = 0.0
+    methods: dict[str, float] = field(default_factory=dict)
 
 
 def row_of_map(image: str, labels: np.ndarray, confidence: np.ndarray | None = None) -> Row:
@@ -107,7 +110,8 @@ def record(batch: Batch) -> bytes:
         sizes = {kind: [len(code) for code in held] for kind, held in row.kept.items()}
         head.append([row.id, -1 if row.runs is None else len(row.runs), sizes, row.problem, row.photo])
         codes += [row.runs or b"", *(code for held in row.kept.values() for code in held)]
-    return json.dumps([head, batch.seconds, batch.warm]).encode() + b"\n" + b"".join(codes)
+    told = json.dumps([head, batch.seconds, batch.warm, batch.fitted, batch.methods])
+    return told.encode() + b"\n" + b"".join(codes)
 
 
 def unrecord(data: bytes) -> Batch:
@@ -115,7 +119,7 @@ def unrecord(data: bytes) -> Batch:
     head, _, rest = data.partition(b"\n")
     rows = []
     at = 0
-    listed, seconds, warm = json.loads(head)
+    listed, seconds, *told = json.loads(head)
     for id_, size, sizes, problem, photo in listed:
         code, at = (rest[at : at + size], at + size) if size >= 0 else (None, at)
         kept = {}
@@ -126,4 +130,4 @@ def unrecord(data: bytes) -> Batch:
                 at += length
             kept[kind] = tuple(held)
         rows.append(Row(id_, code, kept, problem, photo))
-    return Batch(rows, tuple(seconds), warm)
+    return Batch(rows, tuple(seconds), *told)

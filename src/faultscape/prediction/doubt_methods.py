@@ -8,6 +8,7 @@ names its parts in the same way. A block is (N, 3, H, W), as passed to the netwo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -237,25 +238,36 @@ def by_backbone(methods: Mapping[str, Fitted]) -> dict[Backbone, dict[str, Fitte
 
 
 def with_backbone(
-    network: Network, backbone: Backbone, methods: Mapping[str, Fitted], view: np.ndarray, answer: Answer
+    network: Network,
+    backbone: Backbone,
+    methods: Mapping[str, Fitted],
+    view: np.ndarray,
+    answer: Answer,
+    spent: MutableMapping[str, float],
 ) -> Answer:
     """Return the answer to a whole image with the values of the methods of a backbone, which sees the image
-    as ``view`` and runs once for all of them.
+    as ``view`` and runs once for all of them. The seconds that each method takes alone, with the backbone,
+    are added to ``spent``.
     """
     import torch
 
     from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
     device = network.device if network.device.startswith("cuda") else "cpu"
+    start = time.perf_counter()
     grid = backbone.grid(view)
+    of_backbone = time.perf_counter() - start
     with running(network.name, device, "float32"):
         features = torch.from_numpy(grid)[None].to(device)
         logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
         try:
-            made = {
-                word: tuple(value[0].float().cpu().numpy() for value in method.values([features], logits))
-                for word, method in methods.items()
-            }
+            made = dict[str, tuple[np.ndarray, ...]]()
+            for word, method in methods.items():
+                start = time.perf_counter()
+                made[word] = tuple(
+                    value[0].float().cpu().numpy() for value in method.values([features], logits)
+                )
+                spent[word] = spent.get(word, 0.0) + of_backbone + time.perf_counter() - start
         finally:
             forget_neighbours(methods.values())
     return replace(answer, values={**answer.values, **made})
@@ -267,13 +279,15 @@ def with_values(
     block: np.ndarray,
     answers: Sequence[Answer],
     kept: Sequence[str],
+    spent: MutableMapping[str, float],
 ) -> list[Answer]:
     """Return answers to a block with the values of each method, and with only the embeddings of the layers to
-    be ``kept``. ModelError if a network cannot do what a method asks.
+    be ``kept``. The seconds that each method takes alone are added to ``spent``. ModelError if a network
+    cannot do what a method asks.
     """
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
     still = {word: method for word, method in methods.items() if method.epsilon <= 0}
-    for number, arrays in enumerate(_values(network, still, block, answers)):
+    for number, arrays in enumerate(_values(network, still, block, answers, spent)):
         made[number].update(arrays)
     for word, method in methods.items():
         if word in still:
@@ -283,15 +297,17 @@ def with_values(
                 f"{network.name}: input preprocessing needs gradients of logits, which only torch networks"
                 " provide; fit the method with --epsilon 0"
             )
+        start = time.perf_counter()
         moves = cast("MovesInput", method)
         parts = [block[k : k + 1] for k in range(len(block))]  # one at a time: a gradient takes memory
         if network.fixed_batch:
             parts = [padded_to(block, network.fixed_batch)]
         there = np.concatenate([moved(network, part, moves) for part in parts])[: len(block)]
         for number, arrays in enumerate(
-            _values(network, {word: method}, block, network.run(there, method.layers))
+            _values(network, {word: method}, block, network.run(there, method.layers), {})
         ):
             made[number].update(arrays)
+        spent[word] = spent.get(word, 0.0) + time.perf_counter() - start
     return [
         replace(
             answer,
@@ -303,9 +319,15 @@ def with_values(
 
 
 def _values(
-    network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
+    network: Network,
+    methods: Mapping[str, Fitted],
+    block: np.ndarray,
+    answers: Sequence[Answer],
+    spent: MutableMapping[str, float],
 ) -> list[dict[str, tuple[np.ndarray, ...]]]:
-    """Return the methods' values for each answer, processing one image's features at a time."""
+    """Return the methods' values for each answer, processing one image's features at a time; add the seconds
+    of each method alone to ``spent``.
+    """
     import torch
 
     from faultscape.uncertainty.methods.embeddings import as_grid
@@ -329,11 +351,12 @@ def _values(
                 grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
             made = {}
-            done: dict[int, tuple[Tensor, ...]] = {}
+            done: dict[int, tuple[tuple[Tensor, ...], float]] = {}
             try:
                 for word, method in methods.items():
-                    values = _values_once(method, grids, logits, done)
+                    values, seconds = _values_once(method, grids, logits, done)
                     made[word] = tuple(value[0].float().cpu().numpy() for value in values)
+                    spent[word] = spent.get(word, 0.0) + seconds
             finally:
                 forget_neighbours(_each(methods))  # also after running out of memory
             out.append(made)
@@ -341,17 +364,28 @@ def _values(
 
 
 def _values_once(
-    method: Fitted, grids: Mapping[str, Tensor], logits: Tensor, done: dict[int, tuple[Tensor, ...]]
-) -> tuple[Tensor, ...]:
-    """Return the values of a method from the grids of all layers, computed once for each method and part;
-    ``done`` holds them by identity.
+    method: Fitted,
+    grids: Mapping[str, Tensor],
+    logits: Tensor,
+    done: dict[int, tuple[tuple[Tensor, ...], float]],
+) -> tuple[tuple[Tensor, ...], float]:
+    """Return the values of a method from the grids of all layers, computed once for each method and part, and
+    the seconds that it takes with its parts; ``done`` holds both by identity.
     """
     if id(method) not in done:
-        if parts := _parts_of(method):
-            values = {word: _values_once(part, grids, logits, done) for word, part in parts.items()}
-            done[id(method)] = cast("Joins", method).joined(values, grids, logits)
+        of_parts = {word: _values_once(part, grids, logits, done) for word, part in _parts_of(method).items()}
+        start = time.perf_counter()
+        if of_parts:
+            parts = {word: values for word, (values, _) in of_parts.items()}
+            values = cast("Joins", method).joined(parts, grids, logits)
         else:
-            done[id(method)] = method.values([grids[layer] for layer in method.layers], logits)
+            values = method.values([grids[layer] for layer in method.layers], logits)
+        if logits.is_cuda:
+            import torch
+
+            torch.cuda.synchronize()  # or the next to ask for a number waits for it
+        seconds = time.perf_counter() - start + sum(taken for _, taken in of_parts.values())
+        done[id(method)] = values, seconds
     return done[id(method)]
 
 

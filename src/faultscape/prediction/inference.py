@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -91,6 +92,17 @@ class Output:
         return self.kept["confidence"][0] if "confidence" in self.kept else None
 
 
+@dataclass
+class Spent:
+    """Seconds that some images took in the network and in all methods fitted to it, and in each of the
+    ``methods`` alone.
+    """
+
+    network: float = 0.0
+    fitted: float = 0.0
+    methods: dict[str, float] = field(default_factory=dict)
+
+
 class Inference:
     """A network and how images are shown to it; its methods may run in several threads at once. ``warm`` says
     whether it has run before.
@@ -128,7 +140,7 @@ class Inference:
             *(layer for layer in doubt_methods.layers_of(methods) if layer not in keep.embeddings),
         )
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
-        self._spent = threading.local()
+        self._last = threading.local()
         self._batch = network.batch
         # the size of its input, if that is fixed
         self._only = network.fixed
@@ -183,7 +195,7 @@ class Inference:
 
     def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
         """Return an answer for each image, or its problem as text."""
-        self._spent.seconds = 0.0
+        self._last.spent = Spent()
         merged: list[Merged] = []
         cut: dict[
             tuple[int, ...], list[tuple[int, int]]
@@ -213,9 +225,12 @@ class Inference:
         if isinstance(answer, str):
             return answer
         start = time.perf_counter()
+        spent = self._last.spent
         try:
             for (backbone, methods), view in zip(self._backbones.items(), item.beside, strict=True):
-                answer = doubt_methods.with_backbone(self.network, backbone, methods, view, answer)
+                answer = doubt_methods.with_backbone(
+                    self.network, backbone, methods, view, answer, spent.methods
+                )
         except MemoryError:
             return (
                 f"{self.name}: one image does not fit into memory of the backbone of its methods; lower the"
@@ -224,7 +239,7 @@ class Inference:
         except ModelError as error:
             return str(error)
         finally:
-            self._spent.seconds += time.perf_counter() - start
+            spent.fitted += time.perf_counter() - start
         return answer
 
     def _scaled(self, answer: Answer | str) -> Answer | str:
@@ -243,9 +258,9 @@ class Inference:
         )
 
     @property
-    def seconds(self) -> float:
-        """How long the last `run` of this thread spent in the network."""
-        return self._spent.seconds
+    def spent(self) -> Spent:
+        """How long the last `run` of this thread took."""
+        return self._last.spent
 
     def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
         """Return labels and what is kept of an answer, at the wanted size; ``key`` identifies the image where
@@ -392,16 +407,18 @@ class Inference:
         """Run inputs of one shape, in halves if memory is short or some of them fail."""
         if len(inputs) > self._batch:
             return self._together(inputs[: self._batch]) + self._together(inputs[self._batch :])
-        start = time.perf_counter()
+        spent = self._last.spent
         few = False
         try:
             block = np.stack(inputs)
-            answers = list(self.network.run(block, self.layers))
-            return (
-                doubt_methods.with_values(self.network, self._tapping, block, answers, self.keep.embeddings)
-                if self._tapping
-                else answers
-            )  # type: ignore[return-value]
+            with _clock(spent, "network"):
+                answers = list(self.network.run(block, self.layers))
+            if not self._tapping:
+                return answers  # type: ignore[return-value]
+            with _clock(spent, "fitted"):
+                return doubt_methods.with_values(
+                    self.network, self._tapping, block, answers, self.keep.embeddings, spent.methods
+                )  # type: ignore[return-value]
         except MemoryError:
             few = True
             why = (
@@ -410,13 +427,21 @@ class Inference:
             )
         except ModelError as error:
             why = str(error)
-        finally:
-            self._spent.seconds += time.perf_counter() - start
         if len(inputs) == 1:
             return [why]
         half = (len(inputs) + 1) // 2
         self._batch = half if few else self._batch
         return self._together(inputs[:half]) + self._together(inputs[half:])
+
+
+@contextmanager
+def _clock(spent: Spent, what: Literal["network", "fitted"]) -> Iterator[None]:
+    """Add the time that is spent within, also where it fails."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        setattr(spent, what, getattr(spent, what) + time.perf_counter() - start)
 
 
 def _with_own(facts: PixelFacts, answer: Answer, target: Size) -> PixelFacts:

@@ -26,7 +26,7 @@ from faultscape.metrics.scorers import NONE, check_scorers
 from faultscape.nouns import UNKNOWN
 from faultscape.prediction import bounds, devices, doubt_methods, stamps, trials
 from faultscape.prediction.batches import COUNTED, Batch, Look, Row
-from faultscape.prediction.inference import Classifier, Inference, Output, Prepared, Way
+from faultscape.prediction.inference import Classifier, Inference, Output, Prepared, Spent, Way
 from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
 from faultscape.prediction.keep import DOUBT, Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
@@ -322,7 +322,7 @@ def _batches(
         good = [item for item in prepared if isinstance(item, Prepared)]
         answers = iter(inference.run(good) if good else [])
         found = [next(answers) if isinstance(item, Prepared) else item for item in prepared]
-        model = inference.seconds if good else 0.0
+        spent = inference.spent if good else Spent()
 
         def rest() -> Batch:
             start = time.perf_counter()
@@ -341,7 +341,8 @@ def _batches(
                     replace(_row(image, output, inference.network.name, places, words, look), photo=photo)
                 )
             inference.warm = inference.warm or bool(good)
-            return Batch(rows, (loading, model, scoring, time.perf_counter() - start - scoring), warm)
+            rest = time.perf_counter() - start - scoring
+            return Batch(rows, (loading, spent.network, scoring, rest), warm, spent.fitted, spent.methods)
 
         return rest
 

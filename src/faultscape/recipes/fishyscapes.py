@@ -2,28 +2,33 @@
 cut-outs, every method of Table 1, and the table with its guards.
 
 Conventions: DATA is Cityscapes as distributed, VOC a PASCAL VOC tree (FS Static), OBJECTS a folder of
-cut-outs with transparent backgrounds (FS Web), and models are {name: source} of networks. An edition of FS
-Web uses the objects in the folder on that day; earlier editions stay. Methods are tuned on the 30 validation
-frames of FS Static; the paper (Tables 4 to 9) tunes them on the validation set of FS Lost and Found
-(`recipes/fs_lost_and_found.py`). The paper's base network is a DeepLabv3+ on Xception-71; ours is on
-ResNet-101. Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION
-[NAME=SOURCE ...]``; without models it trains its own, which takes days on one GPU.
-Source: Blum et al. 2021, section 3.1, 3.3, 4.1, 4.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
+cut-outs with transparent backgrounds (FS Web), IMAGES a folder of images of other things, and models are
+{name: source} of networks. An edition of FS Web uses the objects in the folder on that day; earlier editions
+stay. Methods are tuned on the 30 validation frames of FS Static; the paper (Tables 4 to 9) tunes them on the
+validation set of FS Lost and Found (`recipes/fs_lost_and_found.py`). Its base network is a DeepLabv3+ on
+Xception-71; ours is on ResNet-101. Run as ``python -m
+faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS IMAGES EDITION [NAME=SOURCE ...]``; without
+models it trains its own, which takes days on one GPU. ``STUDY camvid DATA IMAGES`` does all of it with
+CamVid, small networks and drawn objects, in hours on a CPU. A line that was stopped goes on where it was.
+Source: Blum et al. 2021, section 3.1, 3.3, 4.1 to 4.3, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import faultscape as fs
-from faultscape.choices import FitMethod, LossName
+from faultscape.choices import FitMethod, LossName, TrainingPresetName
+from faultscape.verbs.fit.result import FittedMethods
 from faultscape.verbs.reliability import Reliability
 
 BASE = "base"
 BACKBONE = "deeplabv3plus"
 VALIDATION = "fs-static-v2-validation"  # set on which methods are tuned
+TAUGHT = "train-fishyscapes-v2"  # set that teaches a fusion, with drawn objects
 # Table 1: random, softmax; and two later ones
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]
 # fitted to a trained network
@@ -37,29 +42,33 @@ LOSSES: dict[LossName, list[str]] = {
 PASTED = "outlier-head-pasted"  # 4.3: with pieces of other images, of random size, pasted in
 # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
 FLOW = fs.MethodOptions(steps=200_000, rate=1e-4)
+JOINED = 3  # layers of a flow ensemble, the best
+JOINS: list[Literal["minimum", "logistic"]] = ["minimum", "logistic"]  # 4.2
+BLOCK = fs.MethodOptions()  # 4.3: of resynthesis, and of the fusion
+SYNBOOST = "entropy,margin,resynthesis,perceptual"  # what Di Biase et al. 2021 join
 DATA = fs.FitData()
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
-def base(study: str, data: str, *, train: bool = False) -> None:
-    """Collect the validation set to blend objects into, and, if methods are fitted, the training set."""
-    fs.collect(
-        study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
-    )
-    if train:
-        fs.collect(
-            study, data, set_="train", role="train", known=fs.KnownData(layout="cityscapes", split="train")
-        )
-
-
-def static(study: str, voc: str) -> None:
-    """Make FS Static (3.1): objects from PASCAL VOC, 30 validation and 1,000 test frames, fog on known pixels
-    with probability 1/5.
+def base(study: str, data: str, *, train: bool = False, layout: str = "cityscapes") -> None:
+    """Collect the set to blend objects into, val of Cityscapes or test of another layout, and, if methods are
+    fitted, the training set.
     """
-    fs.stress.blend(study, preset="fs-static", objects=voc)
+    split = "val" if layout == "cityscapes" else "test"
+    fs.collect(study, data, classes=layout, role="test", known=fs.KnownData(layout=layout, split=split))
+    if train:
+        known = fs.KnownData(layout=layout, split="train")
+        fs.collect(study, data, set_="train", role="train", known=known)
 
 
-def web(study: str, objects: str, edition: str, version: Literal["v2", "v3"] = "v2") -> None:
+def static(study: str, voc: str | None, frames: int | None = None) -> None:
+    """Make FS Static (3.1): objects from PASCAL VOC (or drawn ones), 30 validation and 1,000 test frames, fog
+    on known pixels with probability 1/5.
+    """
+    fs.stress.blend(study, preset="fs-static", set_="main", objects=voc, frames=frames)
+
+
+def web(study: str, objects: str | None, edition: str, version: Literal["v2", "v3"] = "v2") -> None:
     """Make an edition of FS Web (3.1), with the steps of June 2019 (v2) or with known objects too, cut out of
     training images, as from January 2020 on (v3), and fog against methods that know the backgrounds.
     """
@@ -73,8 +82,17 @@ def web(study: str, objects: str, edition: str, version: Literal["v2", "v3"] = "
     )
 
 
+def teaching(study: str, frames: int | None = 300) -> None:
+    """Blend drawn objects into training images, to teach a fusion: SynBoost learns from such images too."""
+    fs.stress.blend(study, preset="fishyscapes-v2", set_="train", frames=frames)
+
+
 def train(
-    study: str, backbone: str = BACKBONE, plan: fs.TrainingPlan | None = None, negatives: str | None = None
+    study: str,
+    backbone: str = BACKBONE,
+    plan: fs.TrainingPlan | None = None,
+    negatives: str | None = None,
+    preset: TrainingPresetName = "s4-bayesian",
 ) -> dict[str, str]:
     """Train the base network and those in 5.1 that need their own training; return {name: source}. The
     Bayesian network has dropout in its middle (B.3); the others start from the base, a prior network except
@@ -82,14 +100,14 @@ def train(
     another one from these.
     """
     told = plan or fs.TrainingPlan()
-    fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", plan=told)
-    fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], plan=told)
+    fs.train(study, BASE, backbone=backbone, preset=preset, plan=told)
+    fs.train(study, "bayesian", backbone=backbone, preset=preset, dropout_at=["middle"], plan=told)
     for loss in LOSSES:
-        fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, plan=told)
+        fs.train(study, loss, init=BASE, preset=preset, loss=loss, plan=told)
     pasted = (PASTED,) if negatives else ()
     for name in pasted:
         data = fs.TrainingData(negatives=negatives)
-        fs.train(study, name, init=BASE, preset="s4-bayesian", loss="outlier-head", plan=told, data=data)
+        fs.train(study, name, init=BASE, preset=preset, loss="outlier-head", plan=told, data=data)
     return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES, *pasted)}
 
 
@@ -99,16 +117,18 @@ def fit(
     validation: str | None = None,
     flow: fs.MethodOptions = FLOW,
     data: fs.FitData = DATA,
-) -> list[FitMethod]:
+    block: fs.MethodOptions = BLOCK,
+) -> list[str]:
     """Fit every method to a network and return their scorers; with a set with anomaly labels, also search for
-    layer, k and epsilon (Tables 4 to 9).
+    layer, k and epsilon (Tables 4 to 9), and join flows of the best layers. A fusion needs `teaching`.
     """
+    fitted: list[str] = [*METHODS, "resynthesis", "fusion"]
     for method in METHODS:
         layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
         searched = validation if layered or method == "odin" else None
         mine = flow if method == "flow" else fs.MethodOptions()
         images = fs.FitData() if method == "odin" else data
-        fs.fit(
+        found = fs.fit(
             study,
             method,
             model=model,
@@ -117,7 +137,26 @@ def fit(
             data=images,
             method_options=mine,
         )
-    return METHODS
+        if method == "flow" and layered:
+            assert isinstance(found, FittedMethods)
+            best = [one.candidate for one in found.searches["layer"]][:JOINED]
+            for join in JOINS:
+                fs.fit(
+                    study,
+                    "flow",
+                    model=model,
+                    as_=f"flow-{join}",
+                    layer=best,
+                    validation=validation if join == "logistic" else None,
+                    data=data,
+                    method_options=replace(flow, join=join, epsilon=0.0),
+                )
+                fitted.append(f"flow-{join}")
+    fs.fit(study, "resynthesis", model=model, method_options=block)
+    fs.fit(study, "perceptual", model=model)
+    joined = replace(block, spatial=True, parts=SYNBOOST)
+    fs.fit(study, "fusion", model=model, data=fs.FitData(negatives=TAUGHT), method_options=joined)
+    return fitted
 
 
 def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
@@ -142,23 +181,46 @@ def table_1(
     return fs.reliability(study)
 
 
+def rows(
+    study: str,
+    models: dict[str, str],
+    flow: fs.MethodOptions = FLOW,
+    data: fs.FitData = DATA,
+    block: fs.MethodOptions = BLOCK,
+) -> Reliability:
+    """Make every row of Table 1 of trained models: fit the methods to those with no score of their own."""
+    plain = [name for name in models if scorers_of(name) == SCORERS]
+    table_1(study, {name: models[name] for name in plain})
+    fitted = [fit(study, name, VALIDATION, flow, data, block) for name in plain]
+    return table_1(study, models, plain if len(plain) > 1 else None, fitted[0] if fitted else [])
+
+
+def camvid(study: str, data: str, images: str) -> Reliability:
+    """Make every row of Table 1 at the size of CamVid, on 300 frames with drawn objects."""
+    base(study, data, train=True, layout="camvid")
+    static(study, None, frames=300)
+    teaching(study)
+    models = train(study, "segformer-b0", negatives=images, preset="camvid-small")
+    return rows(study, models, fs.MethodOptions(), fs.FitData(keep_embeddings=20_000))
+
+
 def main(words: list[str]) -> None:
     """Run the recipe from the command line."""
-    if len(words) < 5 or not all("=" in word for word in words[5:]):
+    if words[1:2] == ["camvid"] and len(words) == 4:
+        print(camvid(words[0], *words[2:]))
+        return
+    if words[1:2] != ["cityscapes"] or len(words) < 7 or not all("=" in word for word in words[7:]):
         sys.exit(
-            "usage: python -m faultscape.recipes.fishyscapes STUDY DATA VOC OBJECTS EDITION [NAME=SOURCE ...]"
+            "usage: python -m faultscape.recipes.fishyscapes STUDY cityscapes DATA VOC OBJECTS IMAGES EDITION"
+            " [NAME=SOURCE ...], or STUDY camvid DATA IMAGES"
         )
-    study, data, voc, objects, edition, *named = words
+    study, _, data, voc, objects, images, edition, *named = words
     base(study, data, train=True)
     static(study, voc)
     web(study, objects, edition)
     web(study, objects, edition, "v3")
-    models = dict(word.split("=", 1) for word in named) or train(study)
-    plain = [name for name in models if scorers_of(name) == SCORERS]
-    table_1(study, {name: models[name] for name in plain})
-    for name in plain:
-        fit(study, name, VALIDATION)
-    print(table_1(study, models, plain if len(plain) > 1 else None, METHODS))
+    teaching(study)
+    print(rows(study, dict(word.split("=", 1) for word in named) or train(study, negatives=images)))
 
 
 if __name__ == "__main__":

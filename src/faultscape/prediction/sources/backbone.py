@@ -190,7 +190,8 @@ def _check_files(folder: Path, source: str) -> None:
         )
     if not any(folder.glob(_PARTS[3])):
         raise ModelError(
-            f"{source}: has no safetensors weights; other formats are not read because they can run code"
+            f"{source}: has no safetensors weights; other formats are not read because they can run code:"
+            " save it again with save_pretrained of transformers"
         )
 
 

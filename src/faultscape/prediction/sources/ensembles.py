@@ -17,7 +17,7 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, article
 from faultscape.prediction import bounds, devices, networks, stamps
-from faultscape.prediction.inference import Inference, Output, Prepared
+from faultscape.prediction.inference import Inference, Output, Prepared, Spent
 from faultscape.prediction.keep import Keep
 from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.network import Answer, Size
@@ -163,7 +163,7 @@ class Ensemble(Inference):
                     [member.run([one])[0] for member, one in zip(self.members, item.of, strict=True)]
                 )
             )
-        self._spent.seconds = time.perf_counter() - start
+        self._last.spent = Spent(network=time.perf_counter() - start)
         return answers
 
     @property

@@ -333,7 +333,7 @@ class CardFinder(TypedDict, total=False):
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, its number of images, how made sets were made, the classes that a holdout
     withholds, the family of its unknown objects, if it shows any, and whether it is for ``validation``, on
-    which scorers are chosen.
+    which scorers are chosen, or for ``training``.
     """
 
     name: str
@@ -348,6 +348,7 @@ class CardCondition(TypedDict, total=False):
     edition: str
     family: str
     validation: bool
+    training: bool
     anomalous: float | None
 
 
@@ -377,7 +378,7 @@ class CardClaim(TypedDict):
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
     learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
-    started from, [step, loss], and validation results [step, mIoU, NLL].
+    started from, the minutes of its steps, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str
@@ -391,13 +392,15 @@ class CardTraining(TypedDict):
     steps: int
     batch: int
     rate: float
+    minutes: float
     losses: list[list[float]]
     watched: list[list[float]]
 
 
 class CardMethod(TypedDict):
     """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, the set
-    that it was tuned on and the set of unknown objects that taught it ('' for none), and their family.
+    that it was tuned on and the set of unknown objects that taught it ('' for none), their family, and the
+    minutes of its last fit, if these are known.
     """
 
     scorer: str
@@ -407,6 +410,7 @@ class CardMethod(TypedDict):
     validation: str
     negatives: str
     family: str
+    minutes: float | None
 
 
 class CardModel(TypedDict, total=False):
@@ -474,6 +478,24 @@ def method_flags(card: Card, model: str, scorer: str) -> list[str]:
     """Return the flags of a fitted method among a model's scorers; none for other scorers."""
     methods = [method for one in card["models"] if one["name"] == model for method in one.get("methods", [])]
     return [flag for method in methods if method["scorer"] == scorer for flag in method["flags"]]
+
+
+def minutes_of_score(card: Card, model: str, scorer: str) -> float | None:
+    """Return the minutes in which a fitted method was fitted, or for another scorer those in which its model
+    was trained; None where they are not known.
+    """
+    for one in card["models"]:
+        if one["name"] == model:
+            own = (method for method in one.get("methods", []) if method["scorer"] == scorer)
+            if (method := next(own, None)) is not None:
+                return method.get("minutes")
+            return one["training"].get("minutes") if "training" in one else None
+    return None
+
+
+def training_sets(card: Card) -> list[str]:
+    """Return the names of the conditions that are copies of training images: they may have taught."""
+    return [one["name"] for one in card["conditions"] if one.get("training")]
 
 
 def find_cell(

@@ -1,9 +1,9 @@
 """The tables of the card: models in rows, sets in columns, as in Buchanan et al. 2022 and Blum et al. 2021;
 written as CSV, Markdown and LaTeX.
 
-Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The
-scorer of a model's own row is max probability if counted, else the first: it is never chosen by the numbers
-shown. CSV also has the ends of intervals.
+Conventions: numbers have three digits (times one) in Markdown and LaTeX and twelve in CSV; an empty cell is a
+dash. The scorer of a model's own row is max probability if counted, else the first: it is never chosen by the
+numbers shown. CSV also has the ends of intervals.
 Source: Buchanan et al. 2022, Tables 2 and 3; Blum et al. 2021, Tables 1 and 3.
 """
 
@@ -26,9 +26,11 @@ from faultscape.reporting.reliability.document import (
     flags_of_score,
     holdouts_of,
     in_distribution_text,
+    minutes_of_score,
     own_scorer,
     pixels_words,
     recommended_scorer,
+    training_sets,
 )
 from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
 from faultscape.reporting.view import Column, Mark, Table, TableRow
@@ -194,6 +196,7 @@ def _models(card: Card) -> Table | None:
         *(
             column
             for name in conditions_of(card, "anomaly")
+            if name not in training_sets(card)
             for column in (
                 _of_score(card, f"AP {name}", name, "average_precision", main=True),
                 _of_score(card, f"{_FOUND} {name}", name, FOUND_AT[1], main=True),
@@ -300,25 +303,50 @@ def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
 
 def _table_of_s4(card: Card) -> Table | None:
     """Return the table of Blum et al. 2021, Table 1: AP, FPR95 and AUROC per set, beside them the objects
-    found, then the mIoU that the method leaves.
+    found, then the mIoU that the method leaves, and its times.
     """
     rows = ((RANDOM, RANDOM), *_score_rows(card))
+    anomalies = conditions_of(card, "anomaly")
     columns = [
         _of_score(card, f"{name} {TITLES[m].short or TITLES[m].title}", name, m)
-        for name in conditions_of(card, "anomaly")
+        for name in anomalies
         for m in ("average_precision", "fpr95", "auroc", *FOUND_AT)
     ]
     clean = _clean(card)
     columns += _kept(card, lambda of, said: _of_maps(card, f"mIoU {clean}{said}", clean, "miou", of))
+    columns += _times_of_scores(card)
     flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
     says = _said(
         card,
         "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous"
-        " pixels.",
+        " pixels. Minutes: to fit the method, or to train the network of any other scorer; ms: to predict an"
+        " image with labels and this score.",
     )
     heads = ("model", "scorer", "flags") if flags else ("model", "scorer")
     table = _table(("table-s4", "As Blum et al. 2021, Table 1", says), columns, rows, heads, flags)
-    return table if table and any(column.metric != "miou" for column in table.columns) else None
+    return table if table and any(column.group in anomalies for column in table.columns) else None
+
+
+def _times_of_scores(card: Card) -> list[_Asked]:
+    """Return the minutes to train or fit, and the time of an image on each device."""
+
+    def minutes(model: str, scorer: str) -> Mark | None:
+        taken = minutes_of_score(card, model, scorer)
+        return None if taken is None else Mark(taken)
+
+    def of_device(device: str) -> _Asked:
+        held = {row["model"]: row for row in card.get("times", []) if row["device"] == device}
+
+        def milliseconds(model: str, scorer: str) -> Mark | None:
+            row = held.get(model)
+            spread = row and row.get("methods_ms", {}).get(scorer, row.get("plain_ms"))
+            return Mark(spread[1], spread[0], spread[2]) if spread else None
+
+        title = f"ms an image, {device}" if len(devices) > 1 else "ms an image"
+        return Column(title, better="low", says="median and quartiles", digits=1), milliseconds
+
+    devices = list(dict.fromkeys(row["device"] for row in card.get("times", [])))
+    return [(Column("minutes to train or fit", better="low", digits=1), minutes), *map(of_device, devices)]
 
 
 def _objects(card: Card) -> Table | None:
@@ -479,7 +507,10 @@ def _texts(view: Table, dash: str = "–") -> list[tuple[list[str], list[str]]]:
     return [
         (
             [row.model, *row.words],
-            [dash if m.value is None else f"{m.value:.3f}{STAR if m.share else ''}" for m in row.marks],
+            [
+                dash if m.value is None else f"{m.value:.{column.digits}f}{STAR if m.share else ''}"
+                for column, m in zip(view.columns, row.marks, strict=True)
+            ],
         )
         for row in view.rows
     ]

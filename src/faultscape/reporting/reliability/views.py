@@ -29,6 +29,7 @@ from faultscape.reporting.reliability.document import (
     first_holdout,
     holdouts_of,
     method_flags,
+    minutes_of_score,
     of_severities,
     pixels_words,
 )
@@ -500,20 +501,41 @@ def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> 
 
 
 def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
-    """Return the time per frame of each model on each device."""
+    """Return the time per frame of each model on each device, with each of its fitted methods alone below
+    it, and the minutes to train or fit.
+    """
     found = [row for row in card.get("times", []) if row["model"] in index.models]
     found.sort(key=lambda row: (row["device"], index.models.index(row["model"])))
     if not found:
         return None
     rows = []
     for row in found:
-        marks = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")]
-        words = (row["device"], f"{row['frames']:,}", row["batch"])
-        rows.append(TableRow(row["model"], tuple(marks), index.models.index(row["model"]), words=words))
-    titles = ("forward, ms", "with score, ms", "whole, ms")
-    table = table_of(rows, titles, better="low", heads=("model", "device", "images", "batch"))
+        name, place = row["model"], index.models.index(row["model"])
+        about = (row["device"], f"{row['frames']:,}", row["batch"])
+        spreads = [row[key] for key in ("model_ms", "scored_ms", "whole_ms")]
+        rows.append(TableRow(name, _marks(card, name, "", spreads), place, words=("all", *about)))
+        for scorer, spread in row.get("methods_ms", {}).items():
+            marks = _marks(card, name, scorer, (None, spread, None))
+            rows.append(TableRow(name, marks, place, words=(scorer, "", "", "")))
+    titles = ("minutes to train or fit", "forward, ms", "with score, ms", "whole, ms")
+    first = 0 if any(row.marks[0].value is not None for row in rows) else 1
+    rows = [replace(row, marks=row.marks[first:]) for row in rows]
+    heads = ("model", "score", "device", "images", "batch")
+    table = table_of(rows, titles[first:], better="low", heads=heads)
     columns = tuple(replace(column, digits=1) for column in table.columns)
-    return {"table": replace(table, columns=columns), "alone": all(row["batch"] == 1 for row in found)}
+    return {
+        "table": replace(table, columns=columns),
+        "minutes": not first,
+        "alone": all(row["batch"] == 1 for row in found),
+    }
+
+
+def _marks(
+    card: Card, model: str, scorer: str, spreads: Sequence[Sequence[float] | None]
+) -> tuple[Mark, ...]:
+    """Return the minutes to train or fit, and medians with their quartiles."""
+    drawn = [Mark(None) if spread is None else Mark(spread[1], spread[0], spread[2]) for spread in spreads]
+    return Mark(minutes_of_score(card, model, scorer)), *drawn
 
 
 def training(card: Card) -> dict[str, Any] | None:

@@ -23,7 +23,10 @@ import pyarrow.parquet as pq
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
-TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
+TIMINGS = (
+    *("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device"),
+    *("fitted", "methods"),
+)
 _OF_MODELS = ("predict", "inference")
 _BEFORE_MODEL = ("measure", "fit")  # the name has a truth, data set or method, and a model
 # first characters that make a spreadsheet run a cell, and the mark that prevents it
@@ -162,7 +165,8 @@ def _is_number(cell: str) -> bool:
 @dataclass(frozen=True)
 class Timing:
     """A row of timings.parquet. For inference it also has the times of loading, the model, its labels and
-    scores, and the rest, the device, and whether the batch was ``warm``.
+    scores, and the rest, the device, and whether the batch was ``warm``; then the time of all ``fitted``
+    methods, and what each of the ``methods`` takes alone, with its parts. A fit has a row of its own.
     """
 
     stage: str
@@ -176,6 +180,8 @@ class Timing:
     device: str | None = None
     warm: bool | None = None
     score: float | None = None
+    fitted: float | None = None
+    methods: Mapping[str, float] | None = None
 
 
 class Timings:
@@ -221,13 +227,14 @@ def add_timings(root: Path, rows: list[Timing]) -> int:
 def _timings(rows: list[Timing]) -> pa.Table:
     """Return rows of timings.parquet as a table."""
     words = ("stage", "name", "device")
-    numbers = ("seconds", "load", "model", "score", "write")
+    numbers = ("seconds", "load", "model", "score", "write", "fitted")
     kinds = {
         **dict.fromkeys(words, pa.string()),
         "shard": pa.int32(),
         "items": pa.int64(),
         **dict.fromkeys(numbers, pa.float64()),
         "warm": pa.bool_(),
+        "methods": pa.map_(pa.string(), pa.float64()),
     }
     return pa.Table.from_pylist(
         [asdict(row) for row in rows], schema=pa.schema([(key, kinds[key]) for key in TIMINGS])

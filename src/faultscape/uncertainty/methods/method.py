@@ -54,7 +54,7 @@ class MovesInput(Fitted, Protocol):
 
 class ShowsAgain(Fitted, Protocol):
     """A method that shows the network other images: ``show`` returns the grids (N, D, h, w) of the layers
-    ``again`` for images (N, 3, H, W), and is set by whoever runs the network.
+    ``again`` for images (N, 3, H, W), and is set by the caller that runs the network.
     """
 
     again: tuple[str, ...]

@@ -67,7 +67,8 @@ def of_folder(folder: str, classes: int) -> tuple[nn.Module, tuple[str, ...]]:
     safe = any(Path(folder).glob("*.safetensors"))
     if not safe:
         raise ModelError(
-            f"{folder}: has no safetensors weights; other formats are not read because they can run code"
+            f"{folder}: has no safetensors weights; other formats are not read because they can run code:"
+            " save it again with save_pretrained of transformers"
         )
     made, fit = folder_weights.load(auto, folder, folder, use_safetensors=True, **told)
     return _with_decoder(config.model_type, made, classes), _new_parts(folder, made, fit)

@@ -7,6 +7,7 @@ by the option and value of a sweep. The file records the network (a digest) and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from faultscape.prediction.sources.backbone import Backbone
 from faultscape.reading.image_truths import find_judged, with_labels
 from faultscape.reading.study import Study, opened
 from faultscape.study.parts import key_of
-from faultscape.study.tables.logs import log, replace_failures
+from faultscape.study.tables.logs import Timing, add_timings, log, replace_failures
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.catalogue import PARTS, TAUGHT, TUNED
@@ -53,6 +54,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError for
     an unknown model, layer or option, or if there is nothing to fit to.
     """
+    begun = time.perf_counter()
     study = opened(options.study)
     asked = Request.of(options)
     method = asked.method
@@ -134,7 +136,19 @@ def fit_method(options: FitOptions) -> FittedMethods:
             *([backbone.digest] if backbone else []),
         )
         work = Work(
-            study, asked, model, meaning, samples, key, rows, negatives, backbone, parts, provenance, unread
+            study,
+            asked,
+            model,
+            meaning,
+            samples,
+            key,
+            rows,
+            negatives,
+            backbone,
+            parts,
+            provenance,
+            unread,
+            begun,
         )
         base = {**method.options, **told, **({"parts": ",".join(parts.words)} if parts else {})}
         layers = tuple(candidates)
@@ -303,7 +317,10 @@ def _made(
     searched = dict(of_layers)
     named = named_methods(asked)
     drawn = max((len(one) for one in work.samples.values()), default=0)
+    times = list[Timing]()
+    before = time.perf_counter() - work.begun  # what all of them share
     for name, swept in named:
+        start = time.perf_counter()
         own = {**base, **swept}
         tried = dict[str, list[Tried]]()
         if anomalous is not None:
@@ -329,12 +346,15 @@ def _made(
         about = _about(work, layers, own, more, tuned=bool(mine) or own.get("join") == "logistic")
         write(work.folder / f"{name}{ENDING}", about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, about.flags))
+        seconds = before + time.perf_counter() - start
+        times.append(Timing("fit", f"{name}/{asked.model}", 0, images, seconds))
     work.remove_checkpoints()
     of_fit = f"{work.called}/{asked.model}"
     root = work.study.root
     with work.study.writing():
         unread = [row for one in work.unread for row in one.failures("fit", of_fit)]
         replace_failures(root, "fit", of_fit, unread)
+        add_timings(root, times)
         log(root, "fit", model=asked.model, method=asked.options.method)
     return FittedMethods(
         asked.options.study,

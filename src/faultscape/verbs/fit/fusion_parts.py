@@ -64,7 +64,7 @@ class Parts:
 
     @property
     def _of_outlier(self) -> bool:
-        """Whether a part is what the network itself was trained to say of outliers."""
+        """Whether a part is what the network itself was trained to say about outliers."""
         return any(word in _OF_OUTLIER for word in self.words)
 
     @property

@@ -10,10 +10,11 @@ void. Of labelled training images all other labelled pixels are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.bounds import memory
 from faultscape.prediction.doubt_methods import logits_of
 from faultscape.prediction.sources.network import OUTLIER
@@ -28,6 +29,7 @@ from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, answer_of, part_of
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import LabelledImages
+from faultscape.verbs.train.tested_objects import line_of_others
 
 _MOST = 4  # one byte in so many of this machine's memory
 
@@ -36,10 +38,13 @@ class Negatives(AnomalousImages):
     """The images of --negatives."""
 
     def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
-        purpose = (
-            "--negatives needs; blend objects into training images (`faultscape stress blend STUDY --preset"
-            " fishyscapes-v2 --set train`), or collect a data set with such labels"
-        )
+        blend = f"blend objects into training images: {line_of_others(study)}"
+        if name not in study.sets and Path(name).is_dir():
+            raise OptionError(
+                f"--negatives {name}: is a folder, which only teaches networks (`train --negatives`); a"
+                f" method learns from a set of the study: {blend}"
+            )
+        purpose = f"--negatives needs; {blend}, or collect a data set with such labels"
         super().__init__(
             study,
             name,

@@ -44,7 +44,7 @@ Made = tuple[Fitted, dict[str, object]]  # a method, and statistics of its fit
 @dataclass(frozen=True, eq=False)
 class Work:
     """Everything that fitting a method needs: the open model, samples by layer, their ``key``, what teaches,
-    and what is recorded of it.
+    what is recorded of it, and perf_counter() when it was ``begun``.
     """
 
     study: Study
@@ -59,6 +59,7 @@ class Work:
     parts: Parts | None
     provenance: JsonObject
     unread: Sequence[UnreadImages]
+    begun: float
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # {key: flow} already trained
     blocks: dict[str, Made] = field(default_factory=dict)  # likewise
 

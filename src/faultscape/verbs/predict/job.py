@@ -46,6 +46,8 @@ class Times:
     score: float
     write: float
     warm: bool
+    fitted: float
+    methods: dict[str, float]
 
 
 @dataclass(frozen=True)

@@ -210,13 +210,16 @@ def plan(
         print(f"note: {name} was {before.source}; if you did not mean to replace it, go back with {back}")
 
     def kinds_of(shard_: int) -> list[str]:
-        """Return the kinds to count for a shard: all if its maps are made again, else the missing ones."""
+        """Return the kinds to count for a shard: all if its maps are made again, or were kept and are dropped
+        now (counts are those of other parts then), else the missing ones.
+        """
         if counts is None or counting is None:
             return []
         part = done.get(part_name(shard_))
+        same = part is not None and shard_ not in stale and not (part.rows and shard_ in dropping)
         lost = (
             counts.lacking(name, shard_, state_of_maps(part, origin.stamps[shard_]), counting)
-            if part and shard_ not in stale
+            if part is not None and same
             else []
         )
         return lost or [MAPS, *counting.scorers]

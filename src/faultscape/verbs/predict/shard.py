@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from faultscape.maps import array_codes, runs
+from faultscape.metrics.scorers import plain_name
 from faultscape.prediction import catalogue, networks
 from faultscape.prediction.batches import COUNTED, Row, unrecord
 from faultscape.prediction.inference import Output
@@ -86,7 +87,7 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     measured = _measured(root, settings, job, opening.labels) if job.against else None
     for record in spool:
         batch = unrecord(record)
-        times.append(Times(len(batch.rows), *batch.seconds, warm=batch.warm))
+        times.append(Times(len(batch.rows), *batch.seconds, batch.warm, batch.fitted, batch.methods))
         for row in batch.rows:
             if measured is not None:
                 measured.take(row.id, row.runs, row.kept.get("confidence", (None,))[0])
@@ -258,9 +259,20 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
     device = made.device
     yield Timing("predict", name, number, job.images, made.seconds, device=device)
     for t in made.times if device else ():
-        whole = t.load + t.model + t.score + t.write
         yield Timing(
-            "inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm, t.score
+            "inference",
+            name,
+            number,
+            t.images,
+            t.load + t.model + t.fitted + t.score + t.write,
+            t.load,
+            t.model,
+            t.write,
+            device,
+            t.warm,
+            t.score,
+            t.fitted,
+            {plain_name(word): seconds for word, seconds in t.methods.items()},
         )
 
 

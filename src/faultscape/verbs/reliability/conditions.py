@@ -71,7 +71,7 @@ def read_labelled_study(study: Study, truth: str) -> LabelledStudy:
 class Condition:
     """One condition: its name, its images in corpus order, and how made sets were made; ``holdout`` defines
     the anomalous pixels if no labels do, or is the one whose withheld classes are left out. Scorers are
-    chosen on those for ``validation``.
+    chosen on those for ``validation``; those for ``training`` are copies of training images, which may teach.
     """
 
     name: str
@@ -84,11 +84,17 @@ class Condition:
     of: str = ""
     edition: str = ""
     validation: bool = False
+    training: bool = False
 
     @property
     def with_anomalies(self) -> bool:
         """Whether the condition has anomalous pixels."""
         return self.kind == "anomaly"
+
+    @property
+    def tests_anomalies(self) -> bool:
+        """Whether scores of anomalies are judged by it."""
+        return self.with_anomalies and not (self.validation or self.training)
 
 
 @dataclass(frozen=True)
@@ -204,21 +210,31 @@ def find_conditions(
             "collected sets, and name holdouts differently from sets (`faultscape stress holdout --as "
             "NAME`)"
         )
-    of_validation = {name for name in sets if _for_validation(name, sets, stress)}
-    return [replace(one, validation=of_validation.issuperset(one.sets)) for one in out], notes
+    of_role = {
+        role: {name for name in sets if _is_for(role, name, sets, stress)} for role in ("validation", "train")
+    }
+    told = [
+        replace(
+            one,
+            validation=of_role["validation"].issuperset(one.sets),
+            training=of_role["train"].issuperset(one.sets),
+        )
+        for one in out
+    ]
+    return told, notes
 
 
-def _for_validation(name: str, sets: Mapping[str, Sequence[Image]], stress: StressSets) -> bool:
-    """Return whether a set is for validation: its images have that role, or those of the set that it was made
-    of. The splits of fs-static have roles of their own, whatever they were made of.
+def _is_for(role: str, name: str, sets: Mapping[str, Sequence[Image]], stress: StressSets) -> bool:
+    """Return whether a set is for validation, or for training: its images have that role, or those of the set
+    that it was made of. The splits of fs-static have roles of their own, whatever they were made of.
     """
     if name not in sets:
         return False
-    if all(image.role == "validation" for image in sets[name]):
+    if all(image.role == role for image in sets[name]):
         return True
     about = stress.sets.get(name)
     split = about is not None and about.parameters.get("preset") == FS_STATIC
-    return about is not None and not split and _for_validation(about.of, sets, stress)
+    return about is not None and not split and _is_for(role, about.of, sets, stress)
 
 
 def in_distribution(conditions: Sequence[Condition], holdout: str) -> list[Condition]:

@@ -37,7 +37,7 @@ from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
-from faultscape.study.tables.timings import frame_times
+from faultscape.study.tables.timings import fit_minutes, frame_times
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Declared
@@ -253,6 +253,8 @@ def _document(
                 "model_ms": list(times.model),
                 "scored_ms": list(times.scored),
                 "whole_ms": list(times.whole),
+                "plain_ms": list(times.plain),
+                "methods_ms": {word: list(spread) for word, spread in times.methods.items()},
             }
             for times in frame_times(study.root)
             if times.name in names
@@ -360,6 +362,7 @@ def _model(
         "flags": sorted(of_members),
         "scorers": scorers,
     }
+    minutes = fit_minutes(study.root, name)
     if methods := methods_of_model(study, name):
         model["methods"] = [
             {
@@ -370,6 +373,7 @@ def _model(
                 "validation": one.validation,
                 "negatives": one.negatives,
                 "family": " and ".join(one.families),
+                "minutes": minutes.get(scorer),
             }
             for scorer, one in methods.items()
             if scorer in scorers
@@ -410,6 +414,7 @@ def _condition(condition: Condition, share: float | None, labelled: LabelledStud
         "of": condition.of,
         "edition": condition.edition,
         "validation": condition.validation,
+        "training": condition.training,
         "withheld": classes,
     }
     said = {key: value for key, value in held.items() if value not in ("", 0, [], False) or key == "images"}

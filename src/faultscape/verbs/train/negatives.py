@@ -24,7 +24,7 @@ from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.examples import Examples
 from faultscape.verbs.train.labelled_images import LabelledImages, role_of
 from faultscape.verbs.train.options import TrainingData
-from faultscape.verbs.train.tested_objects import refuse_tested, refuse_tested_photos
+from faultscape.verbs.train.tested_objects import line_of_others, refuse_tested, refuse_tested_photos
 from faultscape.verbs.train.withheld import Withheld
 
 
@@ -38,8 +38,8 @@ class NegativeImages(AnomalousImages):
             truth,
             option="negatives",
             purpose=(
-                "--negatives needs; blend objects into training images (`faultscape stress blend --set"
-                " train`), or give a folder of other images"
+                f"--negatives needs; blend objects into training images: {line_of_others(study)}, or give a"
+                " folder of other images"
             ),
             use="to teach a network",
             what="image with unknown objects",

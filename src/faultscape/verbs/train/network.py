@@ -323,7 +323,8 @@ def _of_network(
         known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
         raise ModelError(
             f"--init {options.init}: the study has no trained network with this name; it has"
-            f" {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
+            f" {', '.join(known) or 'none'}; train it first, or start from another"
+            f".{closest(str(options.init), known)}"
         )
     before = descriptions.read_description(folder)
     own = bool(before.own_function)

@@ -7,7 +7,7 @@ validation. Only objects that were blended can be compared; those of a collected
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from shlex import quote
 
 from faultscape.corpus.duplicates import DISTANCE
@@ -24,12 +24,18 @@ from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import role_of
 
 _BITS = (1 << 64) - 1
+_PRESET = "fishyscapes-v2"
 
 
 def refuse_tested(study: Study, negatives: AnomalousImages) -> None:
-    """Raise OptionError if objects of a set look like some by which the study tests models."""
+    """Raise OptionError if a set tests models, or if its objects look like some by which the study does."""
+    if any(_is_test(image, study.image_rows) for image in negatives.images):
+        raise OptionError(
+            f"--negatives {negatives.name}: models are tested by these objects; blend others:"
+            f" {line_of_others(study)}"
+        )
     mine = objects_of(negatives.images)
-    tests = _tests(study, negatives.name)
+    tests = _tests(study)
     looks = {digest: look_of(cutout) for digest, cutout in mine.items()}
     found = lookalikes(looks, ((digest, look_of(cutout)) for digest, (_, cutout) in tests.items()))
     if found:
@@ -37,8 +43,8 @@ def refuse_tested(study: Study, negatives: AnomalousImages) -> None:
         name, (where, other) = min(pairs, key=lambda pair: pair[0])
         raise OptionError(
             f"--negatives {negatives.name}: {len(found)} of {counted(len(mine), 'object')} look like objects"
-            f" by which models are tested ({name} like {other.name} of {where}); blend others: faultscape"
-            f" stress blend {quote(str(study.place))} --set train --objects FOLDER --edition NAME"
+            f" by which models are tested ({name} like {other.name} of {where}); blend others:"
+            f" {line_of_others(study, negatives.name)}"
         )
 
 
@@ -70,13 +76,35 @@ def objects_of(images: Iterable[Image]) -> dict[str, Cutout]:
     return found
 
 
-def _tests(study: Study, but: str = "") -> dict[str, tuple[str, Cutout]]:
-    """Return {digest: set and object} of the objects of the test sets, except one."""
+def line_of_others(study: Study, name: str = "") -> str:
+    """Return the line that blends other objects into the images below a set, or without one into training
+    images. Drawn objects look like none of the tests only in training images; for others a folder is needed.
+    """
+    about = study.stress.sets.get(name)
+    of = next((image.set for image in study.image_rows.values() if _teaches(image)), "train")
+    preset, edition = _PRESET, ""
+    if about is not None:
+        below = {image.role for image in study.image_rows.values() if image.set == about.of}
+        preset, of = about.parameters.get("preset", _PRESET), about.of
+        edition = f"{'' if below == {'train'} else ' --objects FOLDER'} --edition other"
+    return f"`faultscape stress blend {quote(str(study.place))} --preset {preset} --set {quote(of)}{edition}`"
+
+
+def _teaches(image: Image) -> bool:
+    return image.role == "train" and not image.parent
+
+
+def _is_test(image: Image, images: Mapping[str, Image]) -> bool:
+    made = image.parent and image.role == "test"
+    return bool(made) and role_of(image, images) not in ("train", "validation")
+
+
+def _tests(study: Study) -> dict[str, tuple[str, Cutout]]:
+    """Return {digest: set and object} of the objects of the test sets."""
     images = study.image_rows
     of_sets: dict[str, list[Image]] = {}
     for image in images.values():
-        tests = image.parent and image.role == "test" and image.set != but
-        if tests and role_of(image, images) not in ("train", "validation"):
+        if _is_test(image, images):
             of_sets.setdefault(image.set, []).append(image)
     return {
         digest: (name, cutout)

@@ -46,6 +46,7 @@ def read_training(folder: Path) -> CardTraining | None:
             "inherited": [str(flag) for flag in provenance.get("flags", [])],
             "negatives": str(arguments.get("negatives", "")),
             "family": str(provenance.get("family", "")),
+            "minutes": sum(row.seconds for row in rows) / 60,
             "losses": losses_of(rows),
             "watched": [
                 [row.step, row.validation_miou, row.validation_nll]

@@ -34,7 +34,7 @@ def thresholds(
     of_sets = [one for one in conditions if one.with_anomalies and one.validation]
     views = validation_views(labelled.study, labelled.judged)
     views = views or [(id_, one.holdout) for one in of_sets for id_ in one.images]
-    tests = [one for one in conditions if one.with_anomalies and not one.validation]
+    tests = [one for one in conditions if one.tests_anomalies]
     return [
         row
         for model in models

@@ -2,10 +2,11 @@
 
 Conventions: a requirement is ``[WHERE: ]NAME>=BOUND``, or ``<=`` for a number of which less is better. WHERE
 is up to one set, one model and one scorer in any order, between commas; a word that names several of these is
-the first of them that is not taken. Without a set, numbers of anomalies are required on every set with
-anomalies that is not for validation, others on the clean set or over all corruptions. Without a scorer it is
-the recommended one, which was not chosen on these sets, or that of the model's own row. A requirement is met
-if the whole interval meets it, missed if none of the interval does, and otherwise not known.
+the first of them that is not taken. Without a model it is about all models, those with scorers for a number
+of scores. Without a set, numbers of anomalies are required on every set with anomalies that is not for
+validation or training, others on the clean set or over all corruptions. Without a scorer it is the
+recommended one, which was not chosen on these sets, or that of the model's own row. A requirement is met if
+the whole interval meets it, missed if none of the interval does, and otherwise not known.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ def _read(text: str) -> Requirement:
     try:
         bound = float(found["bound"])
     except ValueError:
-        raise OptionError(f"{given} {found['bound'].strip() or 'nothing'} is not a number") from None
+        bound = found["bound"].strip() or "nothing"
+        raise OptionError(f"{given} {bound} is not a number; give a share, such as .5") from None
     above = found["sign"] == ">="
     if above != (TITLES[metric].better == "high"):
         better = "more" if TITLES[metric].better == "high" else "less"
@@ -161,7 +163,9 @@ def judge_requirements(card: Card, requirements: Sequence[Requirement]) -> list[
     for one in requirements:
         place = _place(one, [*conditions, CORRUPTED], scorers)
         names = [place.condition] if place.condition else _conditions(card, one.metric)
-        for model in [place.model] if place.model else scorers:
+        # masked maps, for example, have none
+        scored = [name for name in scorers if scorers[name] or TITLES[one.metric].of == "maps"]
+        for model in [place.model] if place.model else scored or scorers:
             scorer = place.scorer or scorer_to_use(card, model)
             scorer = "" if TITLES[one.metric].of == "maps" else scorer
             out += [_judged(card, one, model, scorer, name) for name in names or [""]]
@@ -174,7 +178,7 @@ def _conditions(card: Card, metric: str) -> list[str]:
         return [
             one["name"]
             for one in card["conditions"]
-            if one["kind"] == "anomaly" and not one.get("validation")
+            if one["kind"] == "anomaly" and not (one.get("validation") or one.get("training"))
         ]
     return [CORRUPTED] if metric in _OVER_CORRUPTIONS else conditions_of(card, "clean")[:1]
 
