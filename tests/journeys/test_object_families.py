@@ -17,6 +17,7 @@ from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.stress.files import read_object
 from faultscape.reading.study import Study
 from faultscape.verbs.reliability import notes
+from faultscape.verbs.stress.blends import objects
 from faultscape.verbs.stress.object_families import family_of_set
 from made_blends import SMALL, blended, corpus_with_void, few_objects, squares
 from refusals import refused
@@ -68,7 +69,7 @@ def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(stu
 
 def test_photos_whose_textures_teach_do_not_test(study: str, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
-    for level in range(10, 250, 40):
+    for level in range(10, 250, 20):
         Image.fromarray(np.full((40, 60, 3), level, np.uint8)).save(tmp_path / "photos" / f"{level}.png")
     how = replace(SMALL, textures=str(tmp_path / "photos"))
     blended(study, set_="main", blending=how)
@@ -82,13 +83,20 @@ def test_photos_whose_textures_teach_do_not_test(study: str, tmp_path: Path) -> 
     assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "textures"
     for path in [*(tmp_path / "photos").iterdir()][1:]:
         path.unlink()
-    with refused(says="--textures .*photos: all 1 images are kept for .*; give more"):
+    with refused(says="--textures .*photos: .* of these 1 none is for .*; give more"):
         for name in ("main", "train"):
             blended(study, set_=name, blending=how, edition="second")
     with refused(says="--textures .*nowhere: is no folder on this machine"):
         blended(study, set_="main", blending=replace(SMALL, textures="nowhere"), edition="third")
     with refused(says="--textures has no effect: fs-static blends objects of its twelve classes"):
         blended(study, "fs-static", set_="main", blending=how)
+
+
+def test_objects_drawn_for_validation_images_are_none_of_those_that_teach_or_test() -> None:
+    test, train, validation = (objects._drawn(use) for use in ("test", "train", "validation"))
+    assert len(validation) > 5
+    others = [(cutout.digest, look_of(cutout)) for cutout in (*test, *train)]
+    assert not lookalikes({cutout.digest: look_of(cutout) for cutout in validation}, others)
 
 
 def test_objects_csv_names_the_family_and_without_it_a_folder_holds_cut_outs_of_photos(

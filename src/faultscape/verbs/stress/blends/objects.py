@@ -7,7 +7,7 @@ have). Known objects (fishyscapes-v3) are cut out of labelled training images, e
 instances if the study has them (`truth/instances`), else connected regions of a class. The choice of images
 and objects depends on bytes, never on names. An instance in several pieces is occluded and left out; people
 judge the others (`--review`). Objects that are drawn for training images are others than those for test
-images, and none of them looks like one of those.
+images, and none of them looks like one of those; those for validation images are others than both.
 Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
 instances"; how many is ours.
 """
@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -53,7 +54,8 @@ FOLDER = "objects"  # folder in the study
 MOST = 500  # most known objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
-_TEACHING = 1  # seed of the objects that are made for training images
+Use = Literal["test", "train", "validation"]
+_USES: tuple[Use, ...] = ("test", "train", "validation")  # the place is the seed of the objects made for it
 _VARIANTS = 12  # drawn of each object for training images
 _SHAPES = 200  # least shapes cut out of photos
 _WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
@@ -84,10 +86,10 @@ class Objects:
 
 
 def find_objects(
-    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet], *, teach: bool
+    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet], use: Use
 ) -> Objects:
-    """Return the objects to blend; for existing sets (``made``), the objects that they have; ``teach`` says
-    whether they are blended into training images. Errors: CorpusError if there are no usable ones.
+    """Return the objects to blend; for existing sets (``made``), the objects that they have; ``use`` says
+    what for, if they are drawn. Errors: CorpusError if there are no usable ones.
     """
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
@@ -107,15 +109,15 @@ def find_objects(
                 f"--{differ[0]} chooses objects, but the set exists and keeps its own; give --edition "
                 "NAME to make a new set"
             )
-        if options.objects and {
-            one.digest for one in _offered(study, options, lambda _: None, teach=teach)
-        } - set(found.digests):
+        if options.objects and {one.digest for one in _offered(study, options, lambda _: None, use)} - set(
+            found.digests
+        ):
             print(
                 f"{options.objects} has objects that are not in the set, which keeps its own; give "
                 "--edition NAME to make a new set"
             )
         return found
-    cutouts = _offered(study, options, print, teach=teach)
+    cutouts = _offered(study, options, print, use)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -198,7 +200,7 @@ def known_words(classes: Classes) -> frozenset[str]:
 
 
 def _offered(
-    study: Study, options: StressBlendOptions, say: Callable[[str], object], *, teach: bool
+    study: Study, options: StressBlendOptions, say: Callable[[str], object], use: Use
 ) -> list[Cutout]:
     """Return the cut-outs in the given folders, or drawn ones, of classes that the preset uses and the study
     does not know.
@@ -207,8 +209,8 @@ def _offered(
     if options.objects:
         found += read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts
     if options.blending.textures:
-        found += _textures(study, options, teach=teach)
-    found = found or _drawn(teach=teach)
+        found += _textures(study, options.blending.textures, use)
+    found = found or _made(use)
     words = known_words(study.classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
     held = {cutout.digest for cutout in familiar}
@@ -238,32 +240,38 @@ def _offered(
     return mine
 
 
-def _drawn(*, teach: bool) -> list[Cutout]:
-    """Return drawn objects; to teach, others than those of test sets, none that looks like those, and shapes
-    of noise.
-    """
-    if not teach:
-        return drawn_cutouts()
-    tested = [(cutout.digest, look_of(cutout)) for cutout in drawn_cutouts()]
-    others = {cutout.digest: cutout for cutout in drawn_cutouts(_VARIANTS, _TEACHING)}
-    alike = lookalikes({digest: look_of(cutout) for digest, cutout in others.items()}, tested)
-    drawn = [cutout for digest, cutout in others.items() if digest not in alike]
-    return [*drawn, *noise_shapes(len(drawn), _TEACHING)]
+def _made(use: Use) -> list[Cutout]:
+    """Return the objects that are made by code: drawings, and to teach also shapes of noise."""
+    drawn = _drawn(use)
+    return [*drawn, *noise_shapes(len(drawn), _USES.index(use))] if use == "train" else drawn
 
 
-def _textures(study: Study, options: StressBlendOptions, *, teach: bool) -> list[Cutout]:
-    """Return shapes cut out of the photos of --textures: of one half of them, by digest, to teach, and else
-    of the other, so that nothing that teaches shows what tests.
+def _drawn(use: Use) -> list[Cutout]:
+    """Return drawn objects: to test, to teach, or to choose by; those of a later use are others than those of
+    the uses before it, and none looks like one of these.
     """
-    photos = OtherPhotos(study, str(options.blending.textures), "textures")
-    mine = [k for k, (_, digest) in enumerate(photos.files) if (int(digest, 16) % 2 == 0) == teach]
+    place = _USES.index(use)
+    before = [(cutout.digest, look_of(cutout)) for earlier in _USES[:place] for cutout in _drawn(earlier)]
+    drawn = drawn_cutouts(_VARIANTS, place) if use == "train" else drawn_cutouts(seed=place)
+    mine = {cutout.digest: cutout for cutout in drawn}
+    looks = {digest: look_of(cutout) for digest, cutout in mine.items()}
+    alike = lookalikes(looks, before)
+    return [cutout for digest, cutout in mine.items() if digest not in alike]
+
+
+def _textures(study: Study, place: str, use: Use) -> list[Cutout]:
+    """Return shapes cut out of the photos of --textures: of a third of them, by digest, for each use, so that
+    nothing that teaches shows what tests.
+    """
+    photos = OtherPhotos(study, place, "textures")
+    mine = [k for k, (_, digest) in enumerate(photos.files) if int(digest, 16) % 3 == _USES.index(use)]
     if not mine:
-        use = "others, so that they do not teach what they test" if teach else "training images"
         raise OptionError(
-            f"--textures {options.blending.textures}: all {len(photos)} images are kept for {use}; give more"
+            f"--textures {place}: each use (test, training, validation) has a third of the images, and of"
+            f" these {len(photos)} none is for {use}; give more"
         )
-    read = [photos.read(number) for number in mine]
-    return texture_shapes(read, max(len(read), _SHAPES), _TEACHING if teach else options.seed)
+    shapes = max(len(mine), _SHAPES)
+    return texture_shapes([photos.read(number) for number in mine], shapes, _USES.index(use))
 
 
 def _known_objects(study: Study, options: StressBlendOptions, truth: str) -> list[Cutout]:
