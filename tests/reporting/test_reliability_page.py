@@ -391,6 +391,35 @@ def test_held_out_classes_enter_the_summary_among_models_that_did_not_learn_them
     assert "Trained with some of them: unet (thing), " in card_page(what)
 
 
+def test_copies_of_training_images_have_no_place_in_the_summary_and_the_first_table() -> None:
+    what = card(2)
+    assert "Finding anomalies in blended" in {one.title for one in questions(what)}
+    what["conditions"] = [{**one, "training": one["name"] == "blended"} for one in what["conditions"]]
+    assert "Finding anomalies in blended" not in {one.title for one in questions(what)}
+    groups = {view.name: {column.group for column in view.columns} for view in views_of(what)}
+    assert "blended" not in groups["models"]
+    assert "blended" in groups["table-s4"]
+
+
+def test_a_fitted_method_has_its_minutes_and_the_time_of_an_image_with_it_alone() -> None:
+    what = card(1)
+    (model,) = what["models"]
+    model["scorers"] = ["msp", "knn"]
+    method = {"scorer": "knn", "layers": [], "options": {}, "flags": [], "validation": "", "negatives": ""}
+    model["methods"] = [{**method, "family": "", "minutes": 2.5}]
+    what["times"][0]["methods_ms"] = {"knn": [6.0, 7.0, 8.0]}
+    shown_times = views.times(what, CardIndex(what))
+    assert shown_times is not None
+    first, other = shown_times["table"].rows
+    assert [mark.value for mark in other.marks] == [2.5, None, 7.0, None]
+    assert first.marks[2].value == 3.0
+    (table,) = [view for view in views_of(what) if view.name == "table-s4"]
+    at = {row.words[0]: row.marks[-2:] for row in table.rows if row.model == model["name"]}
+    assert [mark.value for mark in at["knn"]] == [2.5, 7.0]
+    assert at["msp"][1].value == 3.0
+    assert "2.5 | 7.0 |" in markdown_text(table)
+
+
 def test_low_is_better_turns_the_sign_of_a_difference() -> None:
     index = CardIndex(card(2))
     drop = next(question for question in questions(card(2)) if question.metric == "relative_drop")

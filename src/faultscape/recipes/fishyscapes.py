@@ -44,7 +44,8 @@ PASTED = "outlier-head-pasted"  # 4.3: with pieces of other images, of random si
 FLOW = fs.MethodOptions(steps=200_000, rate=1e-4)
 JOINED = 3  # layers of a flow ensemble, the best
 JOINS: list[Literal["minimum", "logistic"]] = ["minimum", "logistic"]  # 4.2
-BLOCK = fs.MethodOptions()  # 4.3: of resynthesis, and of the fusion, which is SynBoost's idea
+BLOCK = fs.MethodOptions()  # 4.3: of resynthesis, and of the fusion
+SYNBOOST = "entropy,margin,resynthesis,perceptual"  # what Di Biase et al. 2021 join
 DATA = fs.FitData()
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
@@ -152,8 +153,9 @@ def fit(
                 )
                 fitted.append(f"flow-{join}")
     fs.fit(study, "resynthesis", model=model, method_options=block)
-    objects = fs.FitData(negatives=TAUGHT)
-    fs.fit(study, "fusion", model=model, data=objects, method_options=replace(block, spatial=True))
+    fs.fit(study, "perceptual", model=model)
+    joined = replace(block, spatial=True, parts=SYNBOOST)
+    fs.fit(study, "fusion", model=model, data=fs.FitData(negatives=TAUGHT), method_options=joined)
     return fitted
 
 

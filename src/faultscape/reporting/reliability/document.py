@@ -493,6 +493,11 @@ def minutes_of_score(card: Card, model: str, scorer: str) -> float | None:
     return None
 
 
+def training_sets(card: Card) -> list[str]:
+    """Return the names of the conditions that are copies of training images: they may have taught."""
+    return [one["name"] for one in card["conditions"] if one.get("training")]
+
+
 def find_cell(
     card: Card, model: str, condition: str, metric: str, scorer: str = "", holdout: str = ""
 ) -> CardCell | None:

@@ -22,6 +22,7 @@ from faultscape.reporting.reliability.document import (
     first_holdout,
     holdouts_of,
     pixels_words,
+    training_sets,
 )
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
 from faultscape.reporting.view import Mark, TableRow, listed
@@ -185,9 +186,13 @@ class CardIndex:
 
 
 def questions(card: Card) -> list[Question]:
-    """Return the questions for which a card has numbers, the heading's first."""
+    """Return the questions for which a card has numbers, the heading's first; none about copies of training
+    images.
+    """
     clean = next(iter(conditions_of(card, "clean")), "")
+    training = training_sets(card)
     sets = [c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")]
+    sets = [name for name in sets if name not in training]
     asked = [
         Question(
             "mIoU under corruption",

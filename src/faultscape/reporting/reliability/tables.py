@@ -30,6 +30,7 @@ from faultscape.reporting.reliability.document import (
     own_scorer,
     pixels_words,
     recommended_scorer,
+    training_sets,
 )
 from faultscape.reporting.reliability.partial_means import STAR, PartialMeans, Share, shares_text
 from faultscape.reporting.view import Column, Mark, Table, TableRow
@@ -195,6 +196,7 @@ def _models(card: Card) -> Table | None:
         *(
             column
             for name in conditions_of(card, "anomaly")
+            if name not in training_sets(card)
             for column in (
                 _of_score(card, f"AP {name}", name, "average_precision", main=True),
                 _of_score(card, f"{_FOUND} {name}", name, FOUND_AT[1], main=True),

@@ -516,7 +516,7 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
         rows.append(TableRow(name, _marks(card, name, "", spreads), place, words=("all", *about)))
         for scorer, spread in row.get("methods_ms", {}).items():
             marks = _marks(card, name, scorer, (None, spread, None))
-            rows.append(TableRow(name, marks, place, words=(scorer, *about)))
+            rows.append(TableRow(name, marks, place, words=(scorer, "", "", "")))
     titles = ("minutes to train or fit", "forward, ms", "with score, ms", "whole, ms")
     first = 0 if any(row.marks[0].value is not None for row in rows) else 1
     rows = [replace(row, marks=row.marks[first:]) for row in rows]
