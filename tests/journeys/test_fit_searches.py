@@ -70,6 +70,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         "printed": False,
     }
     del method["options"]
+    assert 0 < method.pop("minutes") < 10
     assert method == {
         "scorer": "knn",
         "layers": [best[0].candidate],
@@ -208,7 +209,7 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
         known.append((scores[image.id], view.anomaly))
     found, wrong = (precision_of(rows) for rows in (counted, known))
     assert row.average_precision == pytest.approx(found, abs=2e-3)
-    assert abs(found - wrong) > 5e-3
+    assert abs(found - wrong) > 3e-3
 
 
 def kept_doubt(study: str, word: str, image) -> np.ndarray:

@@ -12,6 +12,7 @@ import made
 from faultscape.corpus.objects.lookalikes import look_of, lookalikes
 from faultscape.corpus.stress.files import read_object
 from faultscape.reading.study import Study
+from faultscape.verbs.stress.blends import objects
 from faultscape.verbs.stress.object_families import family_of_set
 from made_blends import blended, corpus_with_void, few_objects, squares
 from refusals import refused
@@ -58,6 +59,13 @@ def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(stu
     assert not lookalikes({digest: look_of(cutout) for digest, cutout in train.items()}, tested)
     assert {cutout.family for cutout in (test | train).values()} == {"drawn"}
     assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "drawn objects"
+
+
+def test_objects_drawn_for_validation_images_are_none_of_those_that_teach_or_test() -> None:
+    test, train, validation = (objects._drawn(use) for use in ("test", "train", "validation"))
+    assert len(validation) > 5
+    others = [(cutout.digest, look_of(cutout)) for cutout in (*test, *train)]
+    assert not lookalikes({cutout.digest: look_of(cutout) for cutout in validation}, others)
 
 
 def test_objects_csv_names_the_family_and_without_it_a_folder_holds_cut_outs_of_photos(

@@ -77,16 +77,14 @@ def objects_of(images: Iterable[Image]) -> dict[str, Cutout]:
 
 
 def line_of_others(study: Study, name: str = "") -> str:
-    """Return the line that blends other objects into the images below a set, or without one into training
-    images. Drawn objects look like none of the tests only in training images; for others a folder is needed.
+    """Return the line that blends drawn objects, which look like none of the tests, into the images below a
+    set, or without one into training images.
     """
     about = study.stress.sets.get(name)
     of = next((image.set for image in study.image_rows.values() if _teaches(image)), "train")
     preset, edition = _PRESET, ""
     if about is not None:
-        below = {image.role for image in study.image_rows.values() if image.set == about.of}
-        preset, of = about.parameters.get("preset", _PRESET), about.of
-        edition = f"{'' if below == {'train'} else ' --objects FOLDER'} --edition other"
+        preset, of, edition = about.parameters.get("preset", _PRESET), about.of, " --edition other"
     return f"`faultscape stress blend {quote(str(study.place))} --preset {preset} --set {quote(of)}{edition}`"
 
 

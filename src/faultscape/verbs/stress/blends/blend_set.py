@@ -45,7 +45,7 @@ from faultscape.study.tables.stress_sets import Held, StressSet
 from faultscape.ties import tie_order
 from faultscape.verbs.options import StressBlendOptions
 from faultscape.verbs.stress.blends.blended_labels import fill_blended, notes_of
-from faultscape.verbs.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
+from faultscape.verbs.stress.blends.objects import FOLDER, Objects, Use, find_objects, keep_objects
 from faultscape.verbs.stress.blends.redrawn import redraw, redrawn_of
 from faultscape.verbs.stress.blends.share import write_shared
 from faultscape.verbs.stress.fog_set import depth_files
@@ -113,8 +113,11 @@ def _find(options: StressBlendOptions, ground: Ground) -> tuple[BaseLabels, Obje
     labels = BaseLabels(study, ground.base, truth, options.blending.ego)
     known = study.stress.sets
     held = {name: known[name] for name in _set_names(options, ground.base).values() if name in known}
-    teach = all(image.role == "train" for image in ground.base.images)
-    return labels, find_objects(study, options, truth, held, teach=teach)
+    roles = {image.role for image in ground.base.images}
+    use: Use = "train" if roles == {"train"} else "test"
+    if roles == {"validation"} and options.preset != FS_STATIC:  # which has a test split too
+        use = "validation"
+    return labels, find_objects(study, options, truth, held, use)
 
 
 def _recipe(

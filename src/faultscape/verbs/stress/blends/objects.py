@@ -7,7 +7,7 @@ have). Known objects (fishyscapes-v3) are cut out of labelled training images, e
 instances if the study has them (`truth/instances`), else connected regions of a class. The choice of images
 and objects depends on bytes, never on names. An instance in several pieces is occluded and left out; people
 judge the others (`--review`). Objects that are drawn for training images are others than those for test
-images, and none of them looks like one of those.
+images, and none of them looks like one of those; those for validation images are others than both.
 Source: Blum et al. 2021, 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded
 instances"; how many is ours.
 """
@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -51,7 +52,8 @@ FOLDER = "objects"  # folder in the study
 MOST = 500  # most known objects per set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
-_TEACHING = 1  # seed of the drawn objects for training images
+Use = Literal["test", "train", "validation"]
+_USES: tuple[Use, ...] = ("test", "train", "validation")  # the place is the seed of the drawn objects
 _WHOLE = 0.98  # share of an instance's pixels in its largest piece, to tolerate specks left by annotators
 _SAME = (  # names of the same class in different data sets
     ("person", "pedestrian", "people"),
@@ -80,10 +82,10 @@ class Objects:
 
 
 def find_objects(
-    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet], *, teach: bool
+    study: Study, options: StressBlendOptions, truth: str, made: Mapping[str, StressSet], use: Use
 ) -> Objects:
-    """Return the objects to blend; for existing sets (``made``), the objects that they have; ``teach`` says
-    whether they are blended into training images. Errors: CorpusError if there are no usable ones.
+    """Return the objects to blend; for existing sets (``made``), the objects that they have; ``use`` says
+    what for, if they are drawn. Errors: CorpusError if there are no usable ones.
     """
     held = next((one for one in made.values() if one.kind == "blend"), None)
     if held is not None:
@@ -104,14 +106,14 @@ def find_objects(
                 "NAME to make a new set"
             )
         if options.objects and {
-            one.digest for one in _offered(options, study.classes, lambda _: None, teach=teach)
+            one.digest for one in _offered(options, study.classes, lambda _: None, use)
         } - set(found.digests):
             print(
                 f"{options.objects} has objects that are not in the set, which keeps its own; give "
                 "--edition NAME to make a new set"
             )
         return found
-    cutouts = _offered(options, study.classes, print, teach=teach)
+    cutouts = _offered(options, study.classes, print, use)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -194,7 +196,7 @@ def known_words(classes: Classes) -> frozenset[str]:
 
 
 def _offered(
-    options: StressBlendOptions, classes: Classes, say: Callable[[str], object], *, teach: bool
+    options: StressBlendOptions, classes: Classes, say: Callable[[str], object], use: Use
 ) -> list[Cutout]:
     """Return the cut-outs in the given folder, or drawn ones, of classes that the preset uses and the study
     does not know.
@@ -202,7 +204,7 @@ def _offered(
     found = (
         list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
         if options.objects
-        else _drawn(teach=teach)
+        else _drawn(use)
     )
     words = known_words(classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
@@ -233,14 +235,16 @@ def _offered(
     return mine
 
 
-def _drawn(*, teach: bool) -> list[Cutout]:
-    """Return drawn objects; to teach, others than those of test sets, and none that looks like those."""
-    if not teach:
-        return drawn_cutouts()
-    tested = [(cutout.digest, look_of(cutout)) for cutout in drawn_cutouts()]
-    others = {cutout.digest: cutout for cutout in drawn_cutouts(seed=_TEACHING)}
-    alike = lookalikes({digest: look_of(cutout) for digest, cutout in others.items()}, tested)
-    return [cutout for digest, cutout in others.items() if digest not in alike]
+def _drawn(use: Use) -> list[Cutout]:
+    """Return drawn objects: to test, to teach, or to choose by; those of a later use are others than those of
+    the uses before it, and none looks like one of these.
+    """
+    place = _USES.index(use)
+    before = [(cutout.digest, look_of(cutout)) for earlier in _USES[:place] for cutout in _drawn(earlier)]
+    mine = {cutout.digest: cutout for cutout in drawn_cutouts(seed=place)}
+    looks = {digest: look_of(cutout) for digest, cutout in mine.items()}
+    alike = lookalikes(looks, before)
+    return [cutout for digest, cutout in mine.items() if digest not in alike]
 
 
 def _known_objects(study: Study, options: StressBlendOptions, truth: str) -> list[Cutout]:
