@@ -2,14 +2,14 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, those of
-other images that it shows the network (``again``), or, of ``parts``, those of the methods that it joins;
-``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well as features,
-``signed`` whether its default layer is the last before an activation. ``negatives`` says whether images with
-unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the flag
-``trained-with-ood``. ``looks`` says whether it sees the image beside its layers. ``options`` are its options
-with their defaults, ``search`` the values tried with --validation, a set with unknown objects; a method
-searched this way has the flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, some
+beside those of another image that it shows the network (``again``), or, of ``parts``, those of the methods
+that it joins; ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well
+as features, ``signed`` whether its default layer is the last before an activation, ``looks`` whether it sees
+the image beside its layers. ``negatives`` says whether images with unknown objects (``--negatives``) teach
+it: no, may or must; taught by them it has the flag ``trained-with-ood``. ``options`` are its options with
+their defaults, ``search`` the values tried with --validation, a set with unknown objects; a method searched
+this way has the flag ``tuned-with-ood``. A fitted method is a scorer of its model under its name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Method:
 
     def sees(self, layers: Sequence[str]) -> list[str]:
         """Return the layers whose grids it receives when it taps ``layers``, with the image."""
-        return [IMAGE] if self.taps == AGAIN else [*[IMAGE] * self.looks, *layers]
+        return [*[IMAGE] * (self.looks or self.taps == AGAIN), *layers]
 
     @property
     def build(self) -> Any:

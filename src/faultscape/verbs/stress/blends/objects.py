@@ -209,7 +209,7 @@ def _offered(
     if options.objects:
         found += read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts
     if options.blending.textures:
-        found += _textures(study, options.blending.textures, use)
+        found += _textures(study, str(options.blending.textures), use)
     found = found or _made(use)
     words = known_words(study.classes)
     familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
