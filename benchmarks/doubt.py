@@ -56,6 +56,7 @@ FITTED = {
     "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
     "reconstruction": {},
     "resynthesis": {},
+    "perceptual": {},
 }
 SEARCHED = {
     "odin-searched": {},
@@ -241,7 +242,12 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     layers = {"layer": STAGES} if called in ("flow-minimum", "flow-logistic") else {}
     searched = {"validation": VALIDATION} if called in SEARCHED else {}
     named = {} if called == method else {"as_": called}
-    whole = method in ("odin", "reconstruction", "resynthesis")  # no embeddings are drawn for it
+    whole = method in (
+        "odin",
+        "reconstruction",
+        "resynthesis",
+        "perceptual",
+    )  # no embeddings are drawn for it
     data = {} if whole else {"data": fs.FitData(keep_embeddings=KEPT)}
     if called in (*TAUGHT, *JOINED):
         data = {"data": fs.FitData(negatives=NEGATIVES if called in TAUGHT else JOINS)}

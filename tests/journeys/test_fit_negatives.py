@@ -125,13 +125,13 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
 def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
     blended: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.verbs.fit import negatives
+    from faultscape.verbs.fit import network_grids
 
     path = Path(blended.study, "methods", "plain", "residual.safetensors")
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     kept_in_memory = path.read_bytes()
     path.unlink()
-    monkeypatch.setattr(negatives, "_MOST_BYTES", 0)
+    monkeypatch.setattr(network_grids, "_MOST_BYTES", 0)
     fitted(blended, "residual", data=NEGATIVES, method_options=QUICK)
     assert path.read_bytes() == kept_in_memory
 
@@ -177,14 +177,15 @@ def test_what_is_withheld_or_unknown_to_the_network_teaches_nothing(blended: Tra
     from faultscape.reading.image_truths import Judge
     from faultscape.study.tables.stress_sets import drop_holdout
     from faultscape.uncertainty.methods.block_fit import KNOWN, NEGATIVE, OPEN
-    from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
+    from faultscape.verbs.fit.network_grids import NetworkGrids
     from faultscape.verbs.fit.open_model import open_model
     from faultscape.verbs.fit.samples import meaning_of
+    from faultscape.verbs.train.negatives import NegativeImages
 
     if not withheld:  # the network did not learn them all the same
         drop_holdout(Path(blended.study), "cars")
     study = Study(Path(blended.study))
-    taught = Negatives(study, "train-fishyscapes-v2")
+    taught = NegativeImages(study, "train-fishyscapes-v2")
     model = open_model(study, "plain", "cpu")
     grids = NetworkGrids(study, model, meaning_of(model, study), ("net.head:in",), taught, None)
     plain = Judge.of_truth(study, study.truth(None))

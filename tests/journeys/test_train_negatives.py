@@ -255,7 +255,7 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained, tmp_path: Pa
     with refused(
         StudyError,
         "no image of val has anomaly labels, which --negatives needs; blend objects into training images:"
-        f" `faultscape stress blend {blended.study} --preset fishyscapes-v2 --set train`, or give a folder",
+        f" `faultscape stress blend {blended.study} --preset fishyscapes-v2 --set train`, or collect a data set",
     ):
         train(blended, "net", "val")
     with refused(OptionError, f"--negatives {BLENDED}: is also named by --set"):

@@ -47,40 +47,38 @@ def painter_of(torch):
 def test_it_is_the_distance_of_what_the_network_makes_of_image_and_painting(
     torch, net, multiple: int, shown: tuple[int, int]
 ) -> None:
-    from faultscape.prediction.doubt_methods import layers_again, layers_of, show_again, with_values
-    from faultscape.prediction.sources.network import Answer
+    from faultscape.prediction.doubt_methods import layers_of, show_again, with_values
     from faultscape.prediction.sources.torch_network import TorchNetwork
     from faultscape.uncertainty.methods.evidence.perceptual import Perceptual
-    from faultscape.uncertainty.methods.evidence.resynthesis import shares_of, shrunk
+    from faultscape.uncertainty.methods.evidence.resynthesis import shares_of
 
     painter = painter_of(torch)
     word = f"perceptual@{'0' * 12}"
     methods = {word: Perceptual(["0", "2"], {}, {}, {"resynthesis": painter})}
     network = TorchNetwork(net, "net", {}, {"multiple": multiple})
     show_again(methods, network)
-    assert (layers_of(methods), layers_again(methods)) == ((), ("0", "2"))
+    assert layers_of(methods) == ("0", "2")
     block = np.random.default_rng(0).normal(size=(1, 3, 40, 52)).astype(np.float32)
-    logits = np.random.default_rng(1).normal(size=(4, 20, 26)).astype(np.float32)
-    (answer,) = with_values(network, methods, block, [Answer(logits)], ())
+    (answer,) = with_values(network, methods, block, network.run(block, ("0", "2")), (), {})
     (found,) = answer.values[word]
 
-    image = torch.from_numpy(block)
-    small = shrunk(image, (32, 48))  # the nearest multiples of 16
-    labels = torch.nn.functional.interpolate(
-        torch.from_numpy(logits)[None], size=(32, 48), mode="bilinear", align_corners=False
+    labels = torch.nn.functional.interpolate(  # at the nearest multiples of 16
+        torch.from_numpy(answer.scores)[None], size=(32, 48), mode="bilinear", align_corners=False
     ).argmax(1)
     with torch.no_grad():
         made = painter.block.generator(shares_of(labels, 4))
     made = made * torch.tensor([1.0, 2.0, 3.0])[:, None, None] + torch.tensor([0.1, 0.2, 0.3])[:, None, None]
     expected = np.zeros((20, 26))
     for depth in (1, 3):
-        pair = []
-        for one in (small, made):
-            seen = torch.nn.functional.interpolate(one, size=shown, mode="bilinear", align_corners=False)
-            with torch.no_grad():
-                features = net[:depth](seen)[0].double().numpy()
-            pair.append(features / np.sqrt((features**2).sum(0)))
-        expected += bilinear(np.abs(pair[0] - pair[1]).mean(0), (20, 26))
+        seen = torch.nn.functional.interpolate(made, size=shown, mode="bilinear", align_corners=False)
+        with torch.no_grad():
+            image, painted = (net[:depth](one)[0].double().numpy() for one in (torch.from_numpy(block), seen))
+        sides = image.shape[1:]
+        painted = np.stack([bilinear(channel, sides) for channel in painted])
+        both = np.stack([image, painted])
+        mean, deviation = (way(both, axis=(0, 2, 3))[:, None, None] for way in (np.mean, np.std))
+        apart = np.abs((image - mean) / deviation - (painted - mean) / deviation).mean(0)
+        expected += bilinear(apart, (20, 26))
     np.testing.assert_allclose(found[0], expected, rtol=2e-6, atol=1e-6)
     assert found.std() > 0.01
     np.testing.assert_array_equal(methods[word].score([found], (26, 20)), found[0])

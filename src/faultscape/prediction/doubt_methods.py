@@ -190,20 +190,12 @@ def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     return own_layers(layer for method in methods.values() for layer in method.layers)
 
 
-def layers_again(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
-    """Return the names of all layers that the methods tap when they show the network other images."""
-    return tuple(layer for method in _showing(methods) for layer in method.again)
-
-
 def show_again(methods: Mapping[str, Fitted], network: Network) -> None:
     """Let methods that show the network other images show them to this one."""
-    for method in _showing(methods):
-        method.show = partial(_grids_again, network, method.again)
-
-
-def _showing(methods: Mapping[str, Fitted]) -> list[ShowsAgain]:
-    """Return the methods and parts that show the network other images."""
-    return [cast("ShowsAgain", method) for method in _each(methods) if hasattr(method, "again")]
+    for method in _each(methods):
+        if hasattr(method, "again"):
+            shows = cast("ShowsAgain", method)
+            shows.show = partial(_grids_again, network, shows.again)
 
 
 def _grids_again(network: Network, layers: Sequence[str], images: Tensor) -> list[Tensor]:

@@ -199,7 +199,6 @@ def inference(
     layers = [
         *parse(options.get("keep", [])).embeddings,
         *doubt_methods.layers_of(fitted),
-        *doubt_methods.layers_again(fitted),
         *cast("list[str]", options.get("layers", [])),
     ]
     network = load(source, {**options, "layers": layers}, device)

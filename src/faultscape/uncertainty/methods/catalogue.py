@@ -2,11 +2,11 @@
 documents and tables are made.
 
 Conventions: importing this does not load torch: ``place`` names the class of a method. ``taps`` is the number
-of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, those of
-other images that it shows the network (``again``), or, of ``parts``, those of the methods that it joins;
-``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well as features,
-``signed`` whether its default layer is the last before an activation. ``negatives`` says whether images with
-unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the flag
+of layers that it sees: none, one, several, a pair of a coarse and a fine one, the ``image`` itself, some
+beside those of another image that it shows the network (``again``), or, of ``parts``, those of the methods
+that it joins; ``learns`` says whether it uses training images, ``of_logits`` whether it needs logits as well
+as features, ``signed`` whether its default layer is the last before an activation. ``negatives`` says whether
+images with unknown objects (``--negatives``) teach it: no, may or must; taught by them it has the flag
 ``trained-with-ood``. ``options`` are its options with their defaults, ``search`` the values tried with
 --validation, a set with unknown objects; a method searched this way has the flag ``tuned-with-ood``. A fitted
 method is a scorer of its model under its name.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.metrics.scorers import plain_name
@@ -31,7 +32,6 @@ from faultscape.verbs.fit.fit_temperature import fit_model
 from faultscape.verbs.fit.fitted_before import fitted_before, named_methods
 from faultscape.verbs.fit.fusion_parts import Parts, parts_asked
 from faultscape.verbs.fit.layer_search import SearchImages
-from faultscape.verbs.fit.negatives import Negatives
 from faultscape.verbs.fit.one_fit import Made, Work
 from faultscape.verbs.fit.open_model import known_source, open_model
 from faultscape.verbs.fit.options import TEMPERATURE, Request
@@ -39,10 +39,10 @@ from faultscape.verbs.fit.result import FittedMethod, FittedMethods, FittedTempe
 from faultscape.verbs.fit.samples import LOGITS, draw_samples, meaning_of
 from faultscape.verbs.fit.tapped_layers import layers_given, layers_to_fit
 from faultscape.verbs.options import FitOptions
-from faultscape.verbs.stress.object_families import family_of_set
 from faultscape.verbs.train.anomalous_images import note_of_tested
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
-from faultscape.verbs.train.tested_objects import refuse_tested
+from faultscape.verbs.train.negatives import NegativeImages
+from faultscape.verbs.train.tested_objects import line_of_others
 
 
 def fit_asked(options: FitOptions) -> FittedTemperature | FittedMethods:
@@ -221,12 +221,17 @@ def _training_images(study: Study, options: FitOptions) -> LabelledImages:
     return rows
 
 
-def _negatives(study: Study, options: FitOptions) -> Negatives | None:
+def _negatives(study: Study, options: FitOptions) -> NegativeImages | None:
     """Return the images of --negatives, None without the option."""
-    if options.data.negatives is None:
+    name = options.data.negatives
+    if name is None:
         return None
-    found = Negatives(study, options.data.negatives, options.truth)
-    refuse_tested(study, found)
+    if name not in study.sets and Path(name).is_dir():
+        raise OptionError(
+            f"--negatives {name}: is a folder, which only teaches networks (`train --negatives`); a method"
+            f" learns from a set of the study: blend objects into training images: {line_of_others(study)}"
+        )
+    found = NegativeImages(study, name, options.truth)
     if note := note_of_tested(found, "to learn from"):
         print(note)
     return found
@@ -386,7 +391,7 @@ def _about(
         sets=_sets(work.rows),
         validation=work.asked.options.validation or "",
         negatives=work.negatives.name if work.negatives is not None else "",
-        family=family_of_set(work.study, work.negatives.name) if work.negatives is not None else "",
+        family=work.negatives.family if work.negatives is not None else "",
         backbone=work.backbone.digest if work.backbone is not None else "",
         shown=work.model.shown,
         provenance=work.provenance,

@@ -55,7 +55,7 @@ class Parts:
     def layers(self) -> tuple[str, ...]:
         """All layers that the parts tap."""
         layers = [
-            [IMAGE] if method_named(about.method).taps == AGAIN else about.layers
+            [IMAGE, *about.layers] if method_named(about.method).taps == AGAIN else about.layers
             for about in self.abouts.values()
         ]
         outlier = [OUTLIER_LOGIT] * self._of_outlier

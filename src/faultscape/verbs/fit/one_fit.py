@@ -30,12 +30,13 @@ from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train
 from faultscape.uncertainty.methods.method import Fitted
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.fusion_parts import Parts
-from faultscape.verbs.fit.negatives import Negatives, NetworkGrids
+from faultscape.verbs.fit.network_grids import NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.options import Request
 from faultscape.verbs.fit.samples import LOGITS, Meaning
 from faultscape.verbs.fit.shown_labels import ShownLabels
 from faultscape.verbs.train.labelled_images import LabelledImages
+from faultscape.verbs.train.negatives import NegativeImages
 
 _KEY = 16  # digits of a key in the name of a checkpoint folder
 Made = tuple[Fitted, dict[str, object]]  # a method, and statistics of its fit
@@ -54,7 +55,7 @@ class Work:
     samples: Mapping[str, Embeddings]
     key: str
     rows: LabelledImages | None
-    negatives: Negatives | None
+    negatives: NegativeImages | None
     backbone: Backbone | None
     parts: Parts | None
     provenance: JsonObject

@@ -1,5 +1,6 @@
-"""What teaches a network to tell what is unknown (`train --negatives`): a folder of other images, or the
-images of a set with unknown objects, which are trained on beside the labelled ones.
+"""What teaches to tell what is unknown (`train --negatives`, `fit --negatives`): the images of a set with
+unknown objects, which networks are trained on beside the labelled ones, or, for networks, a folder of other
+images.
 
 Conventions: pixels of unknown objects are OUTSIDE. Void pixels of the labels then count in no loss, because
 what they show may well be known. Objects by which the study tests models, or that look like them, are refused
@@ -29,21 +30,22 @@ from faultscape.verbs.train.withheld import Withheld
 
 
 class NegativeImages(AnomalousImages):
-    """The images of a set that --negatives names."""
+    """The images of a set that --negatives names; OptionError for objects by which the study tests models."""
 
-    def __init__(self, study: Study, name: str, truth: str | None) -> None:
+    def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
         super().__init__(
             study,
             name,
             truth,
             option="negatives",
             purpose=(
-                f"--negatives needs; blend objects into training images: {line_of_others(study)}, or give a"
-                " folder of other images"
+                f"--negatives needs; blend objects into training images: {line_of_others(study)}, or collect"
+                " a data set with such labels"
             ),
-            use="to teach a network",
+            use="to teach what is unknown",
             what="image with unknown objects",
         )
+        refuse_tested(study, self)
         self.family = family_of_set(study, name)
         self.roles = [role_of(image, study.image_rows) for image in self.images]
 
@@ -137,9 +139,7 @@ def find_negatives(study: Study, data: TrainingData) -> Negatives | None:
         return photos
     if name in (data.set_ or ()):
         raise OptionError(f"--negatives {name}: is also named by --set; leave it out there")
-    images = NegativeImages(study, name, data.truth)
-    refuse_tested(study, images)
-    return images
+    return NegativeImages(study, name, data.truth)
 
 
 def taught_by(negatives: Negatives, images: LabelledImages, withheld: Withheld) -> Examples:

@@ -1,10 +1,11 @@
 """The method perceptual: how far features of an image are from those of the image that a fitted resynthesis
-paints from its labels, both shown to the frozen network itself.
+paints from its labels, both as the frozen network itself sees them.
 
-Conventions: both are shown small, at the size of painting, so that the same features are compared at the same
-scale; this takes two forward passes at about 256 x 128 pixels. Features of each layer are normalised to
-length 1 at each place. The difference at a place is the mean absolute difference of a layer's channels,
-enlarged bilinearly to the grid of the logits and summed over layers. Nothing is learnt but the resynthesis.
+Conventions: features of the image are those of the pass that gives its labels; what is painted is shown to
+the network at the size of painting, about 256 x 128 pixels, and its features are enlarged bilinearly. Each
+channel has mean 0 and deviation 1 over both. The difference at a place is the mean absolute difference of a
+layer's channels, enlarged to the grid of the logits and summed over layers. Nothing is learnt but the
+resynthesis.
 Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost), perceptual
 difference. They take the features of a VGG network trained on ImageNet and do not normalise them; here they
 are those of the segmentation, since no weights can be shipped.
@@ -16,8 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
+import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
@@ -26,26 +27,31 @@ from faultscape.uncertainty.methods.catalogue import IMAGE
 from faultscape.uncertainty.methods.evidence.resynthesis import Resynthesis
 from faultscape.uncertainty.methods.method import Fitted
 
+_LEAST = 1e-6  # of a deviation
+
 
 def perceptual_difference(image: Sequence[Tensor], painted: Sequence[Tensor], sides: Sequence[int]) -> Tensor:
     """Return the difference (N, h, w), at sides (h, w), of the features (N, D, ., .) of each layer.
 
-    >>> import torch
-    >>> one, other = torch.tensor([3.0, 4.0]).view(1, 2, 1, 1), torch.tensor([1.0, 0.0]).view(1, 2, 1, 1)
-    >>> round(float(perceptual_difference([one, one], [other, one], (1, 1))), 4)  # (.4 + .8) / 2 + 0
-    0.6
+    >>> one, other = torch.tensor([0.0, 6.0]).view(1, 1, 1, 2), torch.tensor([6.0, 0.0]).view(1, 1, 1, 2)
+    >>> perceptual_difference([one], [other], (1, 2)).tolist()  # of deviation 3
+    [[[2.0, 2.0]]]
     """
-    apart = [
-        at_size((normalize(a, dim=1) - normalize(b, dim=1)).abs().mean(1, keepdim=True), sides)
-        for a, b in zip(image, painted, strict=True)
-    ]
-    return sum(apart[1:], apart[0])[:, 0]
+    apart = [_apart(a.float(), at_size(b.float(), a.shape[2:])) for a, b in zip(image, painted, strict=True)]
+    return torch.stack([at_size(grid, sides) for grid in apart]).sum(0)[:, 0]
+
+
+def _apart(image: Tensor, painted: Tensor) -> Tensor:
+    """Return the mean absolute difference (N, 1, h, w) of channels of deviation 1 over both; their mean
+    cancels out.
+    """
+    deviation = torch.cat([image, painted], 3).std((2, 3), correction=0, keepdim=True)
+    return ((image - painted) / deviation.clamp_min(_LEAST)).abs().mean(1, keepdim=True)
 
 
 class Perceptual:
-    """A fitted resynthesis, its only part, and the layers ``again`` that compare what it paints."""
+    """A fitted resynthesis, its only part, and the layers whose features are compared."""
 
-    layers = (IMAGE,)
     epsilon = 0.0
 
     def __init__(
@@ -58,16 +64,18 @@ class Perceptual:
         del options, tensors
         (painter,) = parts.values()
         self.painter = cast("Resynthesis", painter)
+        self.layers = (IMAGE, *layers)
         self.again = tuple(layers)
         self.show: Callable[[Tensor], Sequence[Tensor]] | None = None
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return the difference (N, 1, h, w) of the image, the only one of ``features``, at the grid of the
-        logits.
+        """Return the difference (N, 1, h, w), at the grid of the logits, of the image, the first of
+        ``features``, and its features.
         """
         assert self.show is not None  # prediction.doubt_methods.show_again
-        image, painted = map(self.show, self.painter.painted(features[0], logits))
-        return (perceptual_difference(image, painted, logits.shape[2:])[:, None],)
+        image, *seen = features
+        painted = self.show(self.painter.painted(image, logits))
+        return (perceptual_difference(seen, painted, logits.shape[2:])[:, None],)
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score resized bilinearly."""

@@ -167,16 +167,17 @@ class Resynthesis(BlockMethod):
         """Return the log-odds (N, 1, h, w) of the image, the only one of ``features``, beside the labels of
         the logits. ModelError if it learnt from another number of channels.
         """
-        return (self.block(*self._small(features[0], logits))[1][:, None],)
+        (image,) = features
+        labels = self._labels(image, logits)
+        return (self.block(shrunk(image.float(), sides_of(image.shape[2:])), labels)[1][:, None],)
 
-    def painted(self, image: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Return images (N, 3, H, W) small, and as they are painted from the labels of the logits."""
-        small, labels = self._small(image, logits)
-        made = self.block.generator(shares_of(labels, self.block.classes))
-        return small, made * self.block.deviation[:, None, None] + self.block.mean[:, None, None]
+    def painted(self, image: Tensor, logits: Tensor) -> Tensor:
+        """Return what is painted (N, 3, h, w) from the labels of the logits of images (N, 3, H, W)."""
+        made = self.block.generator(shares_of(self._labels(image, logits), self.block.classes))
+        return made * self.block.deviation[:, None, None] + self.block.mean[:, None, None]
 
-    def _small(self, image: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Return images and the labels of their logits at the size of painting."""
+    def _labels(self, image: Tensor, logits: Tensor) -> Tensor:
+        """Return the labels (N, h, w) of the logits at the size of painting."""
         channels = self.block.channels
         if logits.shape[1] != len(channels):
             raise ModelError(
@@ -185,5 +186,4 @@ class Resynthesis(BlockMethod):
             )
         self.block.to(logits.device)
         sides = sides_of(image.shape[2:])
-        labels = self.block.channels[at_size(logits.float(), sides).argmax(1)]
-        return shrunk(image.float(), sides), labels
+        return self.block.channels[at_size(logits.float(), sides).argmax(1)]

@@ -10,11 +10,10 @@ training images all other labelled pixels are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError
+from faultscape.errors import ModelError
 from faultscape.prediction.doubt_methods import logits_of
 from faultscape.prediction.sources.network import OUTLIER
 from faultscape.reading.study import Study
@@ -26,33 +25,10 @@ from faultscape.uncertainty.methods.embeddings import grid_of
 from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, answer_of, part_of
-from faultscape.verbs.train.anomalous_images import AnomalousImages
 from faultscape.verbs.train.labelled_images import LabelledImages
-from faultscape.verbs.train.tested_objects import line_of_others
+from faultscape.verbs.train.negatives import NegativeImages
 
 _MOST_BYTES = 2 << 30
-
-
-class Negatives(AnomalousImages):
-    """The images of --negatives."""
-
-    def __init__(self, study: Study, name: str, truth: str | None = None) -> None:
-        blend = f"blend objects into training images: {line_of_others(study)}"
-        if name not in study.sets and Path(name).is_dir():
-            raise OptionError(
-                f"--negatives {name}: is a folder, which only teaches networks (`train --negatives`); a"
-                f" method learns from a set of the study: {blend}"
-            )
-        purpose = f"--negatives needs; {blend}, or collect a data set with such labels"
-        super().__init__(
-            study,
-            name,
-            truth,
-            option="negatives",
-            purpose=purpose,
-            use="to teach a method",
-            what="image with unknown objects",
-        )
 
 
 class NetworkGrids:
@@ -66,7 +42,7 @@ class NetworkGrids:
         model: OpenedModel,
         meaning: Meaning,
         layers: Sequence[str],
-        negatives: Negatives | None,
+        negatives: NegativeImages | None,
         rows: LabelledImages | None,
     ) -> None:
         self._settings = study.settings
