@@ -30,7 +30,7 @@ def noise_shapes(count: int, seed: int = 0) -> list[Cutout]:
     Errors: OptionError for fewer than 1.
 
     >>> noise_shapes(1)
-    [Cutout('noise shape 0', no class, anomaly, 162 x 221)]
+    [Cutout('noise shape 0', no class, anomaly, 149 x 219)]
     """
     _check(count)
     return [_shape("noise shape", number, seed) for number in range(count)]
@@ -42,7 +42,7 @@ def texture_shapes(photos: Sequence[np.ndarray], count: int, seed: int = 0) -> l
     Errors: OptionError for fewer than 1 shape, ImageError without photos.
 
     >>> texture_shapes([np.zeros((40, 60, 3), np.uint8)], 1)
-    [Cutout('texture 0', no class, anomaly, 148 x 176)]
+    [Cutout('texture 0', no class, anomaly, 83 x 108)]
     """
     _check(count)
     if not photos:
