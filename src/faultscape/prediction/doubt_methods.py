@@ -375,7 +375,7 @@ def _values_once(
         if logits.is_cuda:
             import torch
 
-            torch.cuda.synchronize()  # or the next to ask for a number waits for it
+            torch.cuda.synchronize(logits.device)  # or the next to ask for a number waits for it
         seconds = time.perf_counter() - start + sum(taken for _, taken in of_parts.values())
         done[id(method)] = values, seconds
     return done[id(method)]
