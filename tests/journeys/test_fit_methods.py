@@ -395,8 +395,12 @@ def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
     with refused(OptionError, "its layers cannot be listed; name the one to tap with --layer"):
         fs.fit(study, "knn", model="two")
     fs.fit(study, "knn", model="two", layer=["hidden"])
-    fs.predict(study, {"two": str(path)}, scorer=["msp", "knn"], engine="local", shown=view)
-    assert doubt_of(study, "two", "msp").std() > 0
+    fs.fit(study, "resynthesis", model="two", method_options=fs.MethodOptions(steps=2, width=4))
+    fs.fit(study, "perceptual", model="two", layer=["hidden"])  # shows the network another image
+    fs.predict(study, {"two": str(path)}, scorer=["msp", "knn", "perceptual"], engine="local", shown=view)
+    for word in read_settings(Path(study)).models["two"].options["scorer"]:
+        name, _, digest = word.partition("@")
+        assert doubt_of(study, "two", f"{name}-{digest[:6]}" if digest else name).std() > 0
     fs.fit(study, "odin", model="two", method_options=fs.MethodOptions(epsilon=0.1))
     with refused(
         ModelError, "input preprocessing needs gradients of logits, which only torch networks provide"
