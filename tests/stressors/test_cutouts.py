@@ -162,7 +162,7 @@ def test_shapes_of_noise_and_of_photos_are_whole_soft_and_all_different() -> Non
     assert not any(cutout.pixels.any() for cutout in textures[1::2])  # each photo in turn
     with refused(fs.errors.OptionError, "count: expected 1 or more shapes; got 0"):
         noise_shapes(0)
-    with refused(fs.errors.ImageError, "textures need at least one photo"):
+    with refused(fs.errors.ImageError, "textures need at least one image"):
         texture_shapes([], 1)
 
 

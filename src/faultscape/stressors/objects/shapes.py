@@ -1,7 +1,7 @@
-"""Random shapes, of noise or of the texture of a photo: objects that resemble no thing, in any number.
+"""Random shapes, of noise or of the texture of an image: objects that resemble no thing, in any number.
 
-Conventions: a shape is a few round, long and flat parts that hang together; its proportions, colours, noise
-and place in a photo come from the seed and its number. ``count`` is the number of shapes. Shapes have no
+Conventions: a shape is a few round, long and flat parts that are connected; its proportions, colours, noise
+and place in an image come from the seed and its number. ``count`` is the number of shapes, ``images`` are what they are cut out of. Shapes have no
 class of their own.
 Source: ours; parts of unrelated images as unknown objects are in Blum et al. 2021, section 4.3 (Bevandic et
 al. 2019).
@@ -36,22 +36,22 @@ def noise_shapes(count: int, seed: int = 0) -> list[Cutout]:
     return [_shape("noise shape", number, seed) for number in range(count)]
 
 
-def texture_shapes(photos: Sequence[np.ndarray], count: int, seed: int = 0) -> list[Cutout]:
-    """Return shapes cut out of photos (H, W, 3) uint8, each in turn, from a random place.
+def texture_shapes(images: Sequence[np.ndarray], count: int, seed: int = 0) -> list[Cutout]:
+    """Return shapes cut out of images (H, W, 3) uint8, each in turn, from a random place.
 
-    Errors: OptionError for fewer than 1 shape, ImageError without photos.
+    Errors: OptionError for fewer than 1 shape, ImageError without images.
 
     >>> texture_shapes([np.zeros((40, 60, 3), np.uint8)], 1)
     [Cutout('texture 0', no class, anomaly, 83 x 108)]
     """
     _check(count)
-    if not photos:
-        raise ImageError("textures need at least one photo")
+    if not images:
+        raise ImageError("textures need at least one image")
     made = []
     for number in range(count):
         shape = _shape("texture", number, seed)
-        photo = photos[number % len(photos)]
-        pixels = _piece(photo, shape.alpha.shape, Stream(seed, "texture", "piece", number))
+        image = images[number % len(images)]
+        pixels = _piece(image, shape.alpha.shape, Stream(seed, "texture", "piece", number))
         made.append(replace(shape, pixels=pixels, family="textures"))
     return made
 
@@ -105,9 +105,9 @@ def _colour(stream: Stream) -> list[float]:
     return [grey + strength * (stream.uniform(0, 255) - grey) for _ in range(3)]
 
 
-def _piece(photo: np.ndarray, sides: tuple[int, ...], stream: Stream) -> np.ndarray:
-    """Return a random piece of a photo, of half to all of its shorter side, resized to sides (h, w)."""
-    height, width = photo.shape[:2]
+def _piece(image: np.ndarray, sides: tuple[int, ...], stream: Stream) -> np.ndarray:
+    """Return a random piece of an image, of half to all of its shorter side, resized to sides (h, w)."""
+    height, width = image.shape[:2]
     tall, wide = sides
     largest = min(height / tall, width / wide)
     factor = largest * stream.uniform(0.5, 1.0)
@@ -115,6 +115,6 @@ def _piece(photo: np.ndarray, sides: tuple[int, ...], stream: Stream) -> np.ndar
     columns = max(1, int(wide * factor))
     top = stream.integer(height - rows + 1)
     left = stream.integer(width - columns + 1)
-    piece = np.ascontiguousarray(photo[top : top + rows, left : left + columns])
+    piece = np.ascontiguousarray(image[top : top + rows, left : left + columns])
     how = cv2.INTER_AREA if factor > 1 else cv2.INTER_CUBIC
     return cv2.resize(piece, (wide, tall), interpolation=how)

@@ -57,8 +57,8 @@ class Blending:
     objects_per_frame
         The number of objects per image.
     textures
-        A folder of photos of other things: shapes cut out of them are blended too, of a third of the
-        photos each into training, validation and test images.
+        A folder of images of other things: shapes cut out of them are blended too, of a third of them each
+        for training, validation and test.
     ego
         Keep objects off this area: a mask file (above 0 on the ego vehicle), a class of the
         study, or a label number. Default: from the data set's layout (Cityscapes).

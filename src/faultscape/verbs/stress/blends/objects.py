@@ -260,7 +260,7 @@ def _drawn(use: Use) -> list[Cutout]:
 
 
 def _textures(study: Study, place: str, use: Use) -> list[Cutout]:
-    """Return shapes cut out of the photos of --textures: of a third of them, by digest, for each use, so that
+    """Return shapes cut out of the images of --textures: of a third of them, by digest, for each use, so that
     nothing that teaches shows what tests.
     """
     photos = OtherPhotos(study, place, "textures")
