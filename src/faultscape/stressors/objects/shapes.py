@@ -1,8 +1,8 @@
 """Random shapes, of noise or of the texture of an image: objects that resemble no thing, in any number.
 
 Conventions: a shape is a few round, long and flat parts that are connected; its proportions, colours, noise
-and place in an image come from the seed and its number. ``count`` is the number of shapes, ``images`` are what they are cut out of. Shapes have no
-class of their own.
+and place in an image come from the seed and its number. ``count`` is the number of shapes, ``images`` are
+what they are cut out of. Shapes have no class of their own.
 Source: ours; parts of unrelated images as unknown objects are in Blum et al. 2021, section 4.3 (Bevandic et
 al. 2019).
 """
