@@ -3,6 +3,7 @@ mixtures of several.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,9 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
     fs.predict(str(study), {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     assert [f for f in read_failures(study) if f.stage == "predict"] == []
+    shutil.rmtree(study / "truth" / "labels")
+    with refused(says=r"the study has labels of unknown objects only \(anomaly\), by which `faultscape rel"):
+        Study(study).truth()
 
 
 def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: Path) -> None:

@@ -465,6 +465,13 @@ class Study:
         if not known:
             asks = next((name for name, made in self.selections.items() if made.slots.points), "")
             serve = f", or answer points with `faultscape label serve {self.place} --selection {asks}`"
+            if anomalous := label_maps.anomaly_truths(self.root):
+                raise StudyError(
+                    f"there is no truth {asked or LABELS!r}; the study has labels of unknown objects only"
+                    f" ({', '.join(anomalous)}), by which `faultscape reliability` judges doubt that `predict"
+                    f" --scorer` keeps without --measure; import labels of classes with `faultscape label import"
+                    f" {self.place} SOURCE`"
+                )
             raise StudyError(
                 f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with"
                 f" `faultscape label import {self.place} SOURCE`{serve if asks else ''}"
