@@ -468,9 +468,9 @@ class Study:
             if anomalous := label_maps.anomaly_truths(self.root):
                 raise StudyError(
                     f"there is no truth {asked or LABELS!r}; the study has labels of unknown objects only"
-                    f" ({', '.join(anomalous)}), by which `faultscape reliability` judges doubt that `predict"
-                    f" --scorer` keeps without --measure; import labels of classes with `faultscape label import"
-                    f" {self.place} SOURCE`"
+                    f" ({', '.join(anomalous)}), by which `faultscape reliability` judges doubt that"
+                    " `predict --scorer` keeps without --measure; import labels of classes with `faultscape"
+                    f" label import {self.place} SOURCE`"
                 )
             raise StudyError(
                 f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with"
