@@ -3,7 +3,6 @@ searches.
 
     python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco]
     python benchmarks/doubt.py table FOLDER          # the rows, of what is there
-    python benchmarks/doubt.py families FOLDER       # taught by objects of one family, tested by those of another
 
 Conventions: jobs are resumable, and go on where they were stopped; --kinds and --scores do some of them. Splits,
 held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a
@@ -16,8 +15,7 @@ blended in, of other drawn objects than the test images have, and reported as ro
 learn from unknown objects beside the network see training images with three objects each, of four families
 (doubt_objects.py); a fusion learns on validation images with the same objects. Every second of the 233 test
 images is judged: with one drawn object each by the recipes fishyscapes-v2 and fishyscapes-v3, with one object
-of each other family, and with the held-out classes. For the table of families a residual block learns from
-one family, or from all but one, in ``FEW`` steps.
+of each other family, and with the held-out classes.
 Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
@@ -97,7 +95,6 @@ A_FRAME, FRAMES = (
     1220,
 )  # objects of an image that teaches, and how many images: each training image four times
 METRICS = ("average_precision", "fpr95", "auroc", "found_5", "miou")
-FEW = 2000  # steps of a residual block for the table of families
 
 
 def studies_of(folder: Path) -> tuple[str, str, str]:
@@ -292,39 +289,6 @@ def run(
                 job(folder, studies, backbone, kind, seed, threads, wanted)
 
 
-def families(folder: Path, backbone: str) -> None:
-    """Print what a residual block finds of each family of objects, taught by one family or by the others."""
-    studies = studies_of(folder)
-    name = f"{backbone.replace('/', '-')}-linear-0"
-    learn = Path(studies[0])
-    network = str(learn / "models" / name)
-    taught = {family: (family,) for family in FAMILIES}
-    taught |= {f"but-{family}": tuple(one for one in FAMILIES if one != family) for family in FAMILIES}
-    for word, mine in (*taught.items(), ("all", FAMILIES)):
-        objects = [cutout for family in mine for cutout in objects_of(family, "teach")]
-        blend(folder, learn, "train", V2, objects, word, A_FRAME)
-        data = fs.FitData(negatives=f"train-{V2}-{word}")
-        how = fs.MethodOptions(steps=FEW)
-        fs.fit(str(learn), "residual", model=name, as_=f"residual-{word}", data=data, method_options=how)
-    words = [*taught, "all"]
-    before = json.loads((folder / "cells" / f"{name}.json").read_text())["scorers"]
-    scorers = [*before, *(f"residual-{word}" for word in words)]
-    card = judged(folder, studies, Path(studies[2]), name, network, scorers)
-    conditions = (V2, *TESTS[2:])
-    print(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}")
-    for scorer in ("energy", *(f"residual-{word}" for word in words)):
-        cells = []
-        for condition in conditions:
-            values = [
-                found["value"]
-                if (found := find_cell(card, name, condition, metric, scorer))
-                else float("nan")
-                for metric in ("average_precision", "fpr95", "found_5")
-            ]
-            cells.append("{:.3f}, {:.2f}, {:.2f}".format(*values))
-        print(f"| `{scorer}` | {' | '.join(cells)} |")
-
-
 def table(folder: Path) -> None:
     """Print the rows of what is there, and the searches: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
@@ -401,7 +365,7 @@ def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "table", "families"))
+    parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--backbone", default="segformer-b0")
     parser.add_argument("--seeds", type=words, default="0,1,2")
@@ -412,10 +376,8 @@ def main() -> None:
     if given.what == "run":
         seeds = [int(word) for word in given.seeds]
         run(given.folder, given.backbone, seeds, given.threads, given.kinds, given.scores)
-    elif given.what == "table":
-        table(given.folder)
     else:
-        families(given.folder, given.backbone)
+        table(given.folder)
 
 
 def words(text: str) -> list[str]:
