@@ -48,12 +48,12 @@ class Union:
         return [self._parts[number]]
 
 
-def shown_in(study: Path, name: str, network: Path, model: str, layers: Sequence[str]) -> Shown:
+def shown_in(study: Path, name: str, model: str, layers: Sequence[str]) -> Shown:
     """Return what a network gives for the images of a set, and their anomaly labels."""
     there = opened(str(study))
     told = {"option": "negatives", "purpose": "this needs", "use": "here", "what": "image"}
     images = AnomalousImages(there, name, None, **told)
-    answers = open_model(there, model, "", tuple(layers), str(network))
+    answers = open_model(there, model, "", tuple(layers))
     grids = NetworkGrids(there, answers, meaning_of(answers, there), [IMAGE, *layers], images, None)
     size = there.settings.working_size
     return [(grids(k)[0], images.view(image, size)[0]) for k, image in enumerate(images.images)]
@@ -76,17 +76,13 @@ def main() -> None:
     parser.add_argument("--model", default="segformer-b0-linear-0")
     given = parser.parse_args()
     learn, kept = given.folder / "learn", given.folder / "kept"
-    network = learn / "models" / given.model
     held = read_about(learn / "methods" / given.model / "residual.safetensors")
     for family in FAMILIES:
         blend(given.folder, learn, "train", V2, objects_of(family, "teach"), family, A_FRAME)
-    taught = {
-        family: shown_in(learn, f"train-{V2}-{family}", network, given.model, held.layers)
-        for family in FAMILIES
-    }
     conditions = dict(zip(FAMILIES, (V2, *TESTS[2:]), strict=True))
-    tests = {
-        family: shown_in(kept, name, network, given.model, held.layers) for family, name in conditions.items()
+    tests = {family: shown_in(kept, name, given.model, held.layers) for family, name in conditions.items()}
+    taught = {
+        family: shown_in(learn, f"train-{V2}-{family}", given.model, held.layers) for family in FAMILIES
     }
     print(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}")
 
