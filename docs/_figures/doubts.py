@@ -14,7 +14,7 @@ from _figures.drawing import (
     label_ends,
     make_panel,
 )
-from _figures.tables import Row, numbers, read_rows, value_and_error
+from _figures.tables import numbers, read_rows, value_and_error
 
 SETS = {"blended v2": "Blended objects", "held out": "Classes withheld from training"}
 TAUGHT = ("residual", "outlier", "uno")  # scores that unknown objects taught
