@@ -186,7 +186,7 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
     fs.predict(str(study), {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     assert [f for f in read_failures(study) if f.stage == "predict"] == []
     shutil.rmtree(study / "truth" / "labels")
-    with refused(says=r"the study has labels of unknown objects only \(anomaly\), by which `faultscape rel"):
+    with refused(says="there are no labels of classes, only of unknown objects, by which `faultscape relia"):
         Study(study).truth()
 
 

@@ -51,12 +51,9 @@ if TYPE_CHECKING:
     from faultscape.standings import Standings
 
 LABELS = "labels"  # the default name of a truth
-_OF_ITSELF = (
-    "root",
-    "called",
-    "_skip_damaged",
-    "_open_database",
-)  # what a study knows before it reads anything
+_YET = ("yet", "of classes, only of unknown objects, by which `faultscape reliability` judges scores")
+# what a study knows before it reads anything
+_OF_ITSELF = ("root", "called", "_skip_damaged", "_open_database")
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -463,17 +460,11 @@ class Study:
             return truth
         known = self.truths
         if not known:
+            others = bool(label_maps.anomaly_truths(self.root))
             asks = next((name for name, made in self.selections.items() if made.slots.points), "")
             serve = f", or answer points with `faultscape label serve {self.place} --selection {asks}`"
-            if anomalous := label_maps.anomaly_truths(self.root):
-                raise StudyError(
-                    f"there is no truth {asked or LABELS!r}; the study has labels of unknown objects only"
-                    f" ({', '.join(anomalous)}), by which `faultscape reliability` judges doubt that"
-                    " `predict --scorer` keeps without --measure; import labels of classes with `faultscape"
-                    f" label import {self.place} SOURCE`"
-                )
             raise StudyError(
-                f"there is no truth {asked or LABELS!r}; there are no labels yet; import some with"
+                f"there is no truth {asked or LABELS!r}; there are no labels {_YET[others]}; import some with"
                 f" `faultscape label import {self.place} SOURCE`{serve if asks else ''}"
             )
         if asked is not None:
