@@ -80,7 +80,7 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
     monkeypatch.setattr(block_fit, "_step", killed)
     with pytest.raises(KeyboardInterrupt):
         fit()
-    monkeypatch.setattr(shown_labels, "_MOST_BYTES", 0)  # images that are read again teach the same
+    monkeypatch.setattr(shown_labels, "memory", lambda: 0)  # images that are read again teach the same
     assert fit() == whole
     assert done == [*range(10), 9, 10, 11]
 

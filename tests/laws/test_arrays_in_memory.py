@@ -243,6 +243,7 @@ CASES: dict[str, Case] = {
     ),
     **_room("stressors", "channel_counts pixel_digest", {"image": IMAGE}),
     **_room("stressors", "overlay_of", {"base": IMAGE, "image": IMAGE[::-1].copy()}),
+    **_room("stressors", "texture_shapes", {"images": IMAGE[None]}, count=1),
     **_room("stressors", "cutout_of_mask", {"image": IMAGE, "mask": BOX}, name="a box"),
     **_room("stressors", "cutout_of_rgba", {"image": np.dstack([IMAGE, BOX * np.uint8(255)])}, name="a box"),
     **_room(
@@ -270,7 +271,7 @@ OTHERS = {
     " uniform",
     "stressors": "add_colour_noise add_glow blend blur_depth blur_motion chance_of_lower_half coverage"
     " decoded_overlay depth_by_place drawn_cutout drawn_cutouts hold_out known_of_splits layer_of"
-    " match_brightness match_histogram noise_levels plan_blend plan_of_text preset_classes reason_to_drop"
+    " match_brightness match_histogram noise_levels noise_shapes plan_blend plan_of_text preset_classes reason_to_drop"
     " smooth_alpha static_frames steps_of stream_start usable_cutouts words_at",
 }
 

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 
 from faultscape.errors import ImageError, OptionError
+from faultscape.maps import checked_arrays
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.objects.ink import Ink
 from faultscape.stressors.streams import Stream
@@ -45,6 +46,7 @@ def texture_shapes(images: Sequence[np.ndarray], count: int, seed: int = 0) -> l
     [Cutout('texture 0', no class, anomaly, 83 x 108)]
     """
     _check(count)
+    images = [_checked(image) for image in checked_arrays.sequence(images, "images", ImageError)]
     if not images:
         raise ImageError("textures need at least one image")
     made = []
@@ -59,6 +61,16 @@ def texture_shapes(images: Sequence[np.ndarray], count: int, seed: int = 0) -> l
 def _check(count: int) -> None:
     if count < 1:
         raise OptionError(f"count: expected 1 or more shapes; got {count}")
+
+
+def _checked(image: np.ndarray) -> np.ndarray:
+    pixels = np.asarray(image)
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
+        raise ImageError(
+            f"an image to cut shapes out of must be (H, W, 3) uint8; got {pixels.dtype} of shape"
+            f" {pixels.shape}; convert it to RGB levels 0 to 255"
+        )
+    return pixels
 
 
 def _shape(name: str, number: int, seed: int) -> Cutout:
