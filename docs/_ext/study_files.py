@@ -62,6 +62,8 @@ COLUMNS = {
     "load": "Seconds spent on reading images.",
     "score": "Seconds spent on labels and scores.",
     "write": "Seconds spent on writing.",
+    "fitted": "Seconds spent on fitted methods.",
+    "methods": "Seconds that each fitted method takes alone, with its parts.",
     "warm": "Whether the network had run before.",
     "device": "Where it ran: cpu, or a GPU's name.",
 }
