@@ -20,6 +20,12 @@ def _check(options: RankOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
+    if options.indifference is not None and not options.anytime:
+        raise OptionError(
+            "--indifference is for --anytime: it says when more labels are not worth their cost"
+        )
+    if options.indifference is not None and not 0 < options.indifference < 100:
+        raise OptionError(f"--indifference is a number of points, above 0; got {options.indifference:g}")
     if options.output and not options.where:
         raise OptionError(
             "--output is for --where; standings of a whole selection are written to standings.json"
@@ -40,6 +46,8 @@ def rank(
     seed: int = 0,
     all_labels: bool = False,
     population: Population = "pool",
+    anytime: bool = False,
+    indifference: float | None = None,
     ranking: list[str] | None = None,
     where: list[str] | None = None,
     output: Place | None = None,
@@ -81,6 +89,11 @@ def rank(
     population
         What the intervals of drawn images describe: pool (the images of this study) or future (data to come,
         if the pool's images, or their groups, `collect --group`, are a sample of it).
+    anytime
+        Intervals that hold however often you look, so that you may rank after every label and stop when the
+        result is clear; for images drawn at random.
+    indifference
+        With --anytime: a difference of fewer points (hundredths of the score) is not worth more labels.
     ranking
         file.py:name, a ranking of your own: a function that maps scores (J, I) and weights (B, I) to scores
         (B, J), or a faultscape Ranking. Repeatable.
