@@ -5,9 +5,9 @@ Conventions: ``worlds`` (W, J) are possible mean losses, small = good, of which 
 number of labels is computed for each world; the result is the median and the range that covers 90 % of the
 worlds. A best model or an order is *right* if the chances that any of the comparisons behind it comes out
 wrong sum to at most 5 %; it is *proved* if each of them passes a test at the level .05 / (J (J - 1)),
-Bonferroni's for all pairs and the first step of Holm's, with a power of 80 %. *Anytime* is when whoever looks
-after every label is expected to stop (`drawn.anytime`). Labelling the whole pool answers every question about
-it.
+Bonferroni's for all pairs and the first step of Holm's, with a power of 80 %. *Anytime* is when people who
+look after every label are expected to stop (`drawn.anytime`). Labelling the whole pool answers every question
+about it.
 Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is
 arithmetic of the normal distribution, and ours.
 """

@@ -14,13 +14,14 @@ from faultscape.reading.artefact import Artefact, command
 from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
-from faultscape.standings import ENOUGH, FEW, FEW_POINTS, of_both, rival_gaps
+from faultscape.standings import ENOUGH, FEW, FEW_POINTS, rival_gaps
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
     left,
+    of_pool,
     open_points,
     open_selections,
     points_needed,
@@ -61,13 +62,10 @@ def _looked_at(study: Study, name: str) -> list[float]:
     """Return how many labels in all the leader and each other model that could be best are expected to need
     where these are looked at any time; [] where they are read once, or that cannot be predicted.
     """
-    from faultscape.reporting.competition.standing_tables import recommended
-
     held = STANDINGS.table(study, name)
     if held is None or "anytime" not in held.definitions:
         return []
-    pool, _ = of_both(held, recommended(held))
-    numbers = [gap.labels[0] if gap.labels else math.nan for gap in rival_gaps(pool)]
+    numbers = [gap.labels[0] if gap.labels else math.nan for gap in rival_gaps(of_pool(held))]
     return [] if any(map(math.isnan, numbers)) else numbers
 
 

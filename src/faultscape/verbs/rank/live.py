@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import cast
 
 from faultscape.errors import StudyError
 from faultscape.ranking.catalogue import find_ranking
@@ -12,11 +13,22 @@ from faultscape.standings import Standings
 from faultscape.verbs.options import RankOptions
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.artefact import STANDINGS, is_by_chance
-from faultscape.verbs.rank.options import VoteRules
+from faultscape.verbs.rank.options import Looks, VoteRules
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.standings import standings_of
 
-_ELSEWHERE = ("study", "selection", "truth", "against", "benchmark", "where", "output", "engine", "votes")
+_ELSEWHERE = (
+    "study",
+    "selection",
+    "truth",
+    "against",
+    "benchmark",
+    "where",
+    "output",
+    "engine",
+    "votes",
+    "looks",
+)
 
 
 def standings_now(study: Study, selection: str, truth: str, voices: Voices = EVERYBODY) -> Standings:
@@ -41,7 +53,8 @@ def standings_now(study: Study, selection: str, truth: str, voices: Voices = EVE
         slots = study.selection(selection).slots
         if slots.points:
             return standings_of_points(study, truth, None, options, voices.without)
-        options = replace(options, anytime=bool(slots.draws) and is_by_chance(study, selection))
+        looked = bool(slots.draws) and is_by_chance(study, selection)
+        options = replace(options, looks=Looks(looked, cast("float | None", given.get("indifference"))))
     extra = [find_ranking(source) for source in options.ranking]
     found, images, _ = standings_of(study, truth, None, options, extra, voices.without)
     try:

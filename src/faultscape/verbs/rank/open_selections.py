@@ -9,6 +9,7 @@ from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
 from faultscape.standings import (
     FEW,
+    ModelRanking,
     Standings,
     could_be_best,
     indifference_of,
@@ -120,6 +121,14 @@ def left(study: Study, name: str) -> int:
     """Return how many images the draws have not taken yet; a draw records the size of its pool."""
     rows = study.selections[name].slots.draws
     return rows[0].pool - len(rows) if rows else 0
+
+
+def of_pool(held: Standings) -> ModelRanking:
+    """Return the recommended ranking of the pool, of standings that have one."""
+    # rankings load scipy
+    from faultscape.reporting.competition.standing_tables import recommended
+
+    return of_both(held, recommended(held))[0]
 
 
 def candidates(held: Standings) -> list[str]:

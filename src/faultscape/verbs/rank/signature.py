@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import VoteRules
+from faultscape.verbs.rank.options import Looks, VoteRules
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.verb import verb
 
@@ -20,12 +20,13 @@ def _check(options: RankOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
-    if options.indifference is not None and not options.anytime:
+    looks = options.looks
+    if looks.indifference is not None and not looks.anytime:
         raise OptionError(
             "--indifference is for --anytime: it says when more labels are not worth their cost"
         )
-    if options.indifference is not None and not 0 < options.indifference < 100:
-        raise OptionError(f"--indifference is a number of points, above 0; got {options.indifference:g}")
+    if looks.indifference is not None and not 0 < looks.indifference < 100:
+        raise OptionError(f"--indifference is a number of points, above 0; got {looks.indifference:g}")
     if options.output and not options.where:
         raise OptionError(
             "--output is for --where; standings of a whole selection are written to standings.json"
@@ -46,12 +47,11 @@ def rank(
     seed: int = 0,
     all_labels: bool = False,
     population: Population = "pool",
-    anytime: bool = False,
-    indifference: float | None = None,
     ranking: list[str] | None = None,
     where: list[str] | None = None,
     output: Place | None = None,
     votes: VoteRules = VoteRules(),
+    looks: Looks = Looks(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -89,11 +89,6 @@ def rank(
     population
         What the intervals of drawn images describe: pool (the images of this study) or future (data to come,
         if the pool's images, or their groups, `collect --group`, are a sample of it).
-    anytime
-        Intervals that hold however often you look, so that you may rank after every label and stop when the
-        result is clear; for images drawn at random.
-    indifference
-        With --anytime: a difference of fewer points (hundredths of the score) is not worth more labels.
     ranking
         file.py:name, a ranking of your own: a function that maps scores (J, I) and weights (B, I) to scores
         (B, J), or a faultscape Ranking. Repeatable.
@@ -104,6 +99,8 @@ def rank(
         With --where: a JSON file for these standings.
     votes
         How people's answers count: `VoteRules(weight_annotators=...)`.
+    looks
+        How often the result is read: `Looks(anytime=..., indifference=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """

@@ -26,6 +26,7 @@ from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
+from faultscape.verbs.rank.options import Looks
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -55,7 +56,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     slots = study.selection(selection).slots
     by_chance = artefact.is_by_chance(study, selection)
     check_population(options.population, by_chance, study.place, where=bool(options.where))
-    if options.anytime:
+    if options.looks.anytime:
         _refuse_once(study, options, by_chance=by_chance)
     target = _target(study.root, options)
     for other in options.against:
@@ -83,7 +84,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         for other in options.against:
             # without intervals, on its own pool
             alone = replace(
-                options, selection=other, benchmark=None, resamples=0, population="pool", anytime=False
+                options, selection=other, benchmark=None, resamples=0, population="pool", looks=Looks()
             )
             theirs, other_images, _ = standings_of(study, truth, None, alone)
             compared[other] = compare_selections(standings, theirs, images, other_images)
