@@ -1,8 +1,9 @@
 """How often looking after every label claims something false, and how early it stops: ``python
 benchmarks/anytime.py [SET ...] [--repeats N] [--page]``.
 
-Conventions: images are drawn from the pool as `select --goal order` does (``order``) or evenly (``random``),
-and labelled by the truth, up to `MOST` of them; every label is looked at. *Best* is a model that is said to be
+Conventions: images are drawn from the pool as `select --goal order` does (``order``), evenly (``random``), or
+as `select --goal best` does, ten at a time and learning from labels (``best``), and labelled by the truth, up
+to `MOST` of them; every label is looked at. *Best* is a model that is said to be
 the best of the pool and is not better than every other one, *all* any false statement about two models, at any
 look of a campaign. Of *twins* two neighbors in order of accuracy exchange their answers on a random half of
 the images on which they differ, so that they are equally good: then nobody is best. *Levelled* neighbors are
@@ -33,6 +34,7 @@ from faultscape.ranking.simultaneous_ranks import better
 
 KEPT = Path(tempfile.gettempdir()) / "faultscape-anytime"
 BLOCK, CHUNK, MOST = 50, 2, 800
+LEARNT = 300  # labels of draws that learn
 LOOKED = 100  # repeats in which looks of a fixed number are tried
 GRID = np.unique(np.round(np.geomspace(10, MOST, 90)).astype(int))
 KINDS = {
@@ -44,7 +46,7 @@ KINDS = {
     "rank 8": 6,
 }  # and models left out after the best
 MADE = ("twins", "levelled")
-NAMES = ("emotion", "cue-conflict", "16class-22nets", "colour", "noise", "frames", "crops", "drives")
+NAMES = ("emotion", "cue-conflict", "16class-22nets", "colour", "noise", "frames", "crops")
 
 
 def exchanged(whole: Set, rng: np.random.Generator) -> Set:
@@ -93,21 +95,19 @@ def levelled(whole: Set, rng: np.random.Generator) -> Set:
 
 
 def campaigns(
-    losses: np.ndarray, expected: np.ndarray, weights: np.ndarray, seeds: range, *, twins: bool, looked: bool
+    losses: np.ndarray,
+    expected: np.ndarray,
+    images: np.ndarray,
+    chance: np.ndarray,
+    *,
+    twins: bool,
+    looked: bool,
 ) -> list[dict[str, Any]]:
-    """Return what one campaign for each seed claims, of losses (J, N) of a pool and the weights (N,) of its
-    draws; where ``looked``, also what looks of a fixed number do.
+    """Return what each campaign claims, of losses (J, N) of a pool, the places there of the images (R, M) that
+    it draws, and their probabilities; where ``looked``, also what looks of a fixed number do.
     """
     j, size = losses.shape
-    number = min(MOST, size)
-    images = np.zeros((len(seeds), number), np.intp)
-    chance = np.zeros((len(seeds), number))
-    for k, seed in enumerate(seeds):
-        rng = np.random.default_rng([seed, 55])
-        order = np.argsort(rng.exponential(size=size) / weights)
-        left = weights[order][::-1].cumsum()[::-1]
-        images[k] = order[:number]
-        chance[k] = np.minimum(weights[order] / left, 1.0)[:number]
+    seeds, number = images.shape
     own = losses[:, images].swapaxes(0, 1)
     said = expected[:, images].swapaxes(0, 1)
     mean = expected.mean(1)
@@ -120,7 +120,7 @@ def campaigns(
             truly[a, b] = truly[b, a] = False
     first, second = anytime.pairs(j)
     rows: list[dict[str, Any]] = []
-    for k in range(len(seeds)):
+    for k in range(seeds):
         held = np.full((j, j, number), np.inf)
         held[first, second] = found[0, k]
         held[second, first] = found[1, k]
@@ -187,6 +187,18 @@ def fixed(
         row |= {"peek": float(peek), "names": names}
 
 
+def draws(drawing: Drawing, how: str, pool: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places in the pool (M,) of the images that a campaign draws, and the probability of each."""
+    if how == "best":
+        images, chance = drawing.draw(min(LEARNT, len(pool) - 1), seed)
+        return np.searchsorted(pool, images), chance
+    weights = drawing.weights(np.zeros(0, np.intp))[pool] if how == "order" else np.ones(len(pool))
+    rng = np.random.default_rng([seed, 55])
+    order = np.argsort(rng.exponential(size=len(pool)) / weights)
+    left = weights[order][::-1].cumsum()[::-1]
+    return order[:MOST], np.minimum(weights[order] / left, 1.0)[:MOST]
+
+
 def without(whole: Set, ranks: int) -> Set:
     """Return a set without the models that follow the best one, so many of them."""
     order = np.argsort(whole.losses.mean(1), kind="stable")
@@ -205,21 +217,17 @@ def block(name: str, how: str, kind: str, number: int, whole: Set) -> None:
         whole = made(whole, np.random.default_rng([number, 56]))
     elif KINDS[kind]:
         whole = without(whole, KINDS[kind])
-    drawing = Drawing(whole, [str(k) for k in range(whole.losses.shape[1])], "order")
-    if how == "order":
-        pool = drawing.pool
-        weights = drawing.weights(np.zeros(0, np.intp))[pool]
-    else:
-        pool = np.arange(whole.losses.shape[1])
-        weights = np.ones(len(pool))
+    goal = "best" if how == "best" else "order"
+    drawing = Drawing(whole, [str(k) for k in range(whole.losses.shape[1])], goal)
+    pool = np.arange(whole.losses.shape[1]) if how == "random" else drawing.pool
     rows = []
     for start in range(0, BLOCK, CHUNK):
-        seeds = range(BLOCK * number + start, BLOCK * number + start + CHUNK)
+        drawn = [draws(drawing, how, pool, BLOCK * number + start + k) for k in range(CHUNK)]
         rows += campaigns(
             drawing.set.losses[:, pool],
             drawing.set.expected[:, pool],
-            weights,
-            seeds,
+            np.array([images for images, _ in drawn]),
+            np.array([chance for _, chance in drawn]),
             twins=twins,
             looked=number * BLOCK < LOOKED,
         )
@@ -233,7 +241,7 @@ def table() -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in NAMES:
-        for how in ("order", "random"):
+        for how in ("order", "random", "best"):
             for kind in KINDS:
                 files = sorted(KEPT.glob(f"{name}-{how}-{kind}-*.json"))
                 rows = [row for file in files for row in json.loads(file.read_text())]
@@ -271,8 +279,8 @@ def main() -> None:
             for kind, gone in KINDS.items():
                 if len(whole.losses) >= gone + 3:  # information needs three
                     block(name, "order", kind, number, whole)
-                    if kind in MADE:
-                        block(name, "random", kind, number, whole)
+                    for how in ("random", "best") if kind in MADE else ():
+                        block(name, how, kind, number, whole)
     print("\n".join(table()))
 
 
