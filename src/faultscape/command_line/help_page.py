@@ -93,6 +93,11 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape measure masks/ --anomaly msp=scores/msp flow=scores/flow",
         "faultscape measure study --set fog-3",
     ),
+    ("rank-table",): (
+        "faultscape rank-table scores.csv -o ranking.html",
+        "faultscape rank-table scores.parquet --better dice=high,hd95=low --missing 0",
+        "faultscape rank-table unet=unet/summary.json resenc=resenc/summary.json",
+    ),
     ("report",): ("faultscape report study", "faultscape report study --selection order --output order.html"),
     ("stress", "corrupt"): (
         "faultscape stress corrupt study --preset hendrycks15",

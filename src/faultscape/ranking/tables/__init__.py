@@ -1,0 +1,1 @@
+"""Any table of scores, models by cases: who is best, what the cases do not tell apart, how stable it is."""
