@@ -39,7 +39,7 @@ def read_summary(path: str) -> dict[str, list[str]]:
 def _case(file: str) -> str:
     """Return the name of a case.
 
-    >>> _case("/out/fold_0/BRATS_001.nii.gz"), _case(r"C:\\out\\case_7.png")
+    >>> _case("/out/fold_0/BRATS_001.nii.gz"), _case("case_7.png")
     ('BRATS_001', 'case_7')
     """
     name = file.replace("\\", "/").rpartition("/")[2]

@@ -30,7 +30,7 @@ def rank_table(
     frame: Any,
     *,
     better: str | Mapping[str, str] | None = None,
-    missing: float | None = None,
+    missing: float | str | Mapping[str, float] | None = None,
     anchor: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -40,9 +40,9 @@ def rank_table(
     ``frame`` is long, with columns case, model and score, and perhaps group, class, rater and metric, or
     wide, with a column of scores for each model: a DataFrame of any library that gives Arrow, or {column:
     values}. ``better`` is high or low, of all metrics or of each ({metric: better}); without it high, unless
-    the name of a metric says otherwise. ``missing`` is what a missing score counts as; without it, a case
-    that lacks one is left out for all models, and named. ``anchor`` is a model to compare all others with.
-    RankingError for columns, scores or models that do not fit.
+    the name of a metric says otherwise. ``missing`` is what a missing score, of all metrics or of each,
+    counts as; without it, a case that lacks one is left out for all models, and named. ``anchor`` is a model
+    to compare all others with. RankingError for columns, scores or models that do not fit.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = {name: rng.normal(at, 0.05, 60) for name, at in (("unet", 0.8), ("fcn", 0.7), ("copy", 0.7))}
@@ -80,6 +80,7 @@ def rank_scores(
     numbers = numbers_of_methods(merits, said.better)
     method_ranks = {name: lowest_ranks(values) for name, values in numbers.items()}
     left = ranks_left(said.better)
+    podiums = np.stack([np.bincount(np.minimum(r, 4), minlength=5)[1:] for r in lowest_ranks(merits.T).T])
     tiers = tiers_of(said.better)
     false, belief = false_claims(table)
     own = table.scores.mean(1)
@@ -95,6 +96,7 @@ def rank_scores(
             best_in=float(again.best[k]),
             ranks_in=again.ranks[k].tolist(),
             method_ranks={way: int(ranks[k]) for way, ranks in method_ranks.items()},
+            podium=podiums[k].tolist(),
             to_anchor=_to_anchor(said.better, names, k, anchor),
         )
         for k, name in enumerate(names)

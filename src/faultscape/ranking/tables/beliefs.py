@@ -40,8 +40,8 @@ def false_claims(table: ScoreTable) -> tuple[np.ndarray, str]:
         of = studied(merits[first] - merits[second], table.units)
         n = of.units
         error = np.sqrt((of.departures**2).sum(0) / (n - 1) / n)
-        ratio = np.divide(of.mean, error, out=np.sign(of.mean) * np.inf, where=error > 0)
-        ratio = np.where(np.isnan(ratio), 0.0, ratio)  # no difference at all
+        sure = np.copysign(np.inf, of.mean)
+        ratio = np.divide(of.mean, error, out=np.where(of.mean == 0, 0.0, sure), where=error > 0)
         out[first, second] = stdtr(n - 1, -ratio)
         out[second, first] = stdtr(n - 1, ratio)
     return out, NORMAL

@@ -5,9 +5,11 @@ Conventions: J models, P pairs i < j, U units, B draws of units with replacement
 the first model of a pair. The added unit departs from a pair's mean against the claim, as far as the largest
 departure of any unit in any pair: a model that has not failed yet may fail as others did. So a claim needs a
 difference that about four such unseen units would not undo, the rule of three of a proportion, and pairs
-whose scores hardly vary cannot be infinitely certain. Nothing is claimed from fewer than ten units, or fewer
-than 100 scores of units, among which a failure of 3 % of them would not yet have shown with a probability of
-5 %, nor where the departures of fewer than four units make up nearly all of what is known about the models.
+whose scores hardly vary cannot be infinitely certain. Where the departures of fewer than four units make up
+nearly all of what is known about the models, it must withstand log(J / .05) unseen units, so that for all
+models together the chance not to have seen them is 5 %. Nothing is claimed from fewer than ten units, or
+fewer than 150 scores of units, among which a failure of 2 % of them would not yet have shown with a
+probability of 5 %.
 Source: bootstrap maximum and its step-down, Romano and Wolf 2005; directions of all pairs, and the ranks that
 they leave, Mogstad, Romano, Shaikh and Wilhelm 2024; the effective number of units is that of Kish 1965 with
 squared departures as weights. The added unit is ours.
@@ -23,8 +25,8 @@ from faultscape.metrics.intervals.units import LEVEL, Units
 from faultscape.ranking.intervals import bootstrap_weights
 from faultscape.standings import FEW
 
-SCORES = 100  # fewer models x units claim nothing: .97^100 is 5 %
-CARRIED = 4.0  # effective number of units below which nothing is claimed
+SCORES = 150  # fewer models x units claim nothing: .98^150 is 5 %
+CARRIED = 4.0  # effective number of units below which more unseen ones must be withstood
 _CHUNK = 4_000_000  # numbers in the largest temporary array
 _EQUAL = 1e-9  # departures below this part of the largest score are rounding errors
 
@@ -139,11 +141,12 @@ def compare(merits: np.ndarray, units: Units, resamples: int, seed: int = 0) -> 
         weights = bootstrap_weights(units.count, resamples, seed)
         ratios = drawn(of, weights)
         error = of.error
-        half = of.against + error * _quantile(np.abs(ratios).max(1))
+        unseen = of.added * np.log(j / (1 - LEVEL)) / of.units if carried < CARRIED else 0.0
+        half = np.maximum(of.against + error * _quantile(np.abs(ratios).max(1)), unseen)
         if not few:
             interval[first, second] = of.mean[:, None] + half[:, None] * np.array([-1, 1])
             observed = np.sign(of.mean) * np.maximum(np.abs(of.mean) - of.against, 0) / error
-            claims = step_down(observed, ratios)
+            claims = step_down(np.where(np.abs(of.mean) > unseen, observed, 0), ratios)
             better[first, second] = claims > 0
             better[second, first] = claims < 0
     interval[second, first] = -interval[first, second][:, ::-1]
@@ -202,7 +205,7 @@ def least_units(models: int) -> int:
     """Return the number of units below which nothing is claimed.
 
     >>> least_units(2), least_units(5), least_units(30)
-    (50, 20, 10)
+    (75, 30, 10)
     """
     return max(FEW, -(-SCORES // models))
 
@@ -210,15 +213,10 @@ def least_units(models: int) -> int:
 def _too_few(models: int, units: Units, carried: float) -> str:
     what = "groups" if units.grouped else "cases"
     if units.count < (least := least_units(models)):
-        why = "" if least == FEW else f" of {models} models, which may not show failures as rare as 3 %"
+        why = "" if least == FEW else f" of {models} models, which may not show failures as rare as 2 %"
         return f"too few {what}: {units.count}, and nothing is claimed from fewer than {least}{why}"
     if not carried:
         return f"no {what[:-1]} tells the models apart: all differences are the same everywhere"
-    if carried < CARRIED:
-        return (
-            f"too few {what} tell the models apart: nearly all that is known of their differences comes from"
-            f" {max(round(carried), 1)} of {units.count}"
-        )
     return ""
 
 

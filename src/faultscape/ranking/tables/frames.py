@@ -41,7 +41,10 @@ EXPECTED = (
 
 
 def tables_of(
-    frame: Any, *, better: str | Mapping[str, str] | None = None, missing: float | None = None
+    frame: Any,
+    *,
+    better: str | Mapping[str, str] | None = None,
+    missing: float | str | Mapping[str, float] | None = None,
 ) -> list[ScoreTable]:
     """Return the tables of a frame, one for each metric; RankingError for columns or cells that do not fit.
 
@@ -58,8 +61,10 @@ def tables_of(
     others = [name for name in columns if name not in roles.values()]
     read = _long_parts if "model" in roles else _wide_parts
     parts = read(columns, roles, others)
-    directions = _directions([metric for metric, *_ in parts], better)
-    return [_table(metric, rows, directions[metric], missing) for metric, rows in parts]
+    metrics = [metric for metric, _ in parts]
+    directions = _directions(metrics, better)
+    counts = _counts(metrics, missing)
+    return [_table(metric, rows, directions[metric], counts.get(metric)) for metric, rows in parts]
 
 
 def columns_of(frame: Any) -> dict[str, Sequence[Any]]:
@@ -268,38 +273,55 @@ def _table(metric: str, rows: Rows, better: str, missing: float | None) -> Score
 
 def _directions(metrics: Sequence[str], better: str | Mapping[str, str] | None) -> dict[str, str]:
     """Return {metric: high or low}."""
-    said = _said(better)
-    for name in said:
-        if name and name not in metrics:
-            known = [metric for metric in metrics if metric]
+    said = _said(metrics, better, "better")
+    for name, way in said.items():
+        if way not in ("high", "low"):
             raise OptionError(
-                f"better: no metric is named {name!r}; there are {', '.join(known) or 'no named ones'}."
-                f"{closest(name, known)}"
+                f"better must be high or low, or METRIC=high,METRIC=low; got {way!r}"
+                f"{name and f' for {name}'}.{closest(str(way), ('high', 'low'))}"
             )
     found = {}
     for metric in metrics:
         way = said.get(metric, said.get("", ""))
         if not way and LESS.search(metric):
-            raise OptionError(
-                f"is less better in {metric!r}? say better='low', or 'high' if more is (--better low)"
-            )
-        found[metric] = way or "high"
+            others = f"; of several metrics: {metric}=low" if len(metrics) > 1 else ""
+            raise OptionError(f"better: is less better in {metric!r}? say low, or high{others}")
+        found[metric] = str(way) or "high"
     return found
 
 
-def _said(better: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Return {metric, or '' for all: high or low}."""
-    if better is None:
+def _counts(
+    metrics: Sequence[str], missing: float | str | Mapping[str, float] | None
+) -> dict[str, float | None]:
+    """Return {metric: what a missing score counts as}, None where it is not said."""
+    said = _said(metrics, missing, "missing")
+    found: dict[str, float | None] = {}
+    for metric in metrics:
+        value = said.get(metric, said.get(""))
+        try:
+            found[metric] = None if value is None else float(value)
+        except (TypeError, ValueError):
+            raise OptionError(f"missing must be a score, or METRIC=SCORE; got {value!r}") from None
+        if not math.isfinite(found[metric] or 0):
+            raise OptionError(f"missing must be a finite score; got {value!r}")
+    return found
+
+
+def _said(metrics: Sequence[str], given: Any, option: str) -> dict[str, Any]:
+    """Return {metric, or '' for all: what was said}; OptionError for a metric that is not there."""
+    if given is None:
         return {}
-    if isinstance(better, Mapping):
-        found = {str(name): str(way) for name, way in better.items()}
+    if isinstance(given, Mapping):
+        said = {str(name): value for name, value in given.items()}
+    elif isinstance(given, str):
+        parts = [part.strip().rpartition("=") for part in given.split(",")]
+        said = {name.strip(): value.strip() for name, _, value in parts}
     else:
-        parts = [part.strip().rpartition("=") for part in str(better).split(",")]
-        found = {name.strip(): way.strip() for name, _, way in parts}
-    for name, way in found.items():
-        if way not in ("high", "low"):
-            raise OptionError(
-                f"better must be high or low, or METRIC=high,METRIC=low; got {way!r}"
-                f"{name and f' for {name}'}.{closest(way, ('high', 'low'))}"
-            )
-    return found
+        said = {"": given}
+    known = [metric for metric in metrics if metric]
+    if odd := next((name for name in said if name and name not in known), None):
+        raise OptionError(
+            f"{option}: no metric is named {odd!r}; there are {', '.join(known) or 'no named ones'}."
+            f"{closest(odd, known)}"
+        )
+    return said

@@ -31,6 +31,7 @@ class RankedModel:
     best_in: float  # share of resamples in which its mean is the best: no probability
     ranks_in: list[float]  # share of resamples in which it has rank 1, 2, ...
     method_ranks: dict[str, int]  # {ranking method: rank}
+    podium: list[int]  # number of cells on which it is first, second, third, and further down
     to_anchor: str = ""  # better, worse, not told apart, or anchor; '' without an anchor
 
 
@@ -153,6 +154,16 @@ class RankedTable:
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
+
+    def full_text(self) -> str:
+        """Return the text with all pairs that are told apart, and with all metrics in full."""
+        pairs = [
+            f"{row.model} is shown to be better than {', '.join(worse)}"
+            for row in self.models
+            if (worse := self.shown_better[row.model])
+        ]
+        lines = [*self.lines(), *pairs]
+        return "\n".join([*lines, *(text for other in self.others.values() for text in ("", repr(other)))])
 
     def lines(self) -> Iterator[str]:
         """Return the text of the result, line by line."""

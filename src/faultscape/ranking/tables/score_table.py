@@ -118,9 +118,14 @@ def score_table(
     lacking = np.isnan(scores)
     notes = _missing_notes(tuple(models), of["cases"], lacking, missing)
     kept = np.arange(scores.shape[1])
-    if missing is not None:
+    if missing is not None and lacking.any():
+        if _flatters(scores, missing, better):
+            raise OptionError(
+                f"missing: {missing:g} is better than most scores{metric and f' by {metric}'}, of which"
+                f" {better} is better; say what a failure is worth{metric and f' ({metric}=SCORE)'}"
+            )
         scores = np.where(lacking, missing, scores)
-    else:
+    elif missing is None:
         kept = np.flatnonzero(~lacking.any(0))
     if len(kept) < 2:
         raise RankingError(
@@ -137,6 +142,13 @@ def score_table(
         notes=notes,
         **chosen,
     )
+
+
+def _flatters(scores: np.ndarray, missing: float, better: str) -> bool:
+    """Whether a missing score would count as better than most."""
+    known = scores[~np.isnan(scores)]
+    middle = float(np.median(known)) if len(known) else missing
+    return missing > middle if better == "high" else missing < middle
 
 
 def _missing_notes(

@@ -24,7 +24,7 @@ def _check(options: RankTableOptions) -> None:
 def rank_table(
     *scores: Place,
     better: str | None = None,
-    missing: float | None = None,
+    missing: str | float | None = None,
     anchor: str | None = None,
     resamples: int = 2000,
     seed: int = 0,
@@ -44,8 +44,8 @@ def rank_table(
         high or low, or METRIC=high,METRIC=low; default: high, and metrics whose names speak of less are
         asked about.
     missing
-        What a missing score counts as, for example 0; default: a case that lacks a score of some model is
-        left out for all, and named.
+        What a missing score counts as, for example 0, or METRIC=SCORE,METRIC=SCORE; default: a case that
+        lacks a score of some model is left out for all, and named.
     anchor
         A model to compare all others with.
     resamples

@@ -24,7 +24,9 @@ def read_columns(given: Sequence[str]) -> Columns:
     if len(named) == 1 and not named[0][0]:
         place = named[0][1]
         if place.lower().endswith(".json"):
-            raise RankingError(f"{place}: is of one model; name it, and the others: NAME={place} NAME=FILE ...")
+            raise RankingError(
+                f"{place}: is of one model; name it, and the others: NAME={place} NAME=FILE ..."
+            )
         return _read(place)
     if unnamed := next((place for name, place in named if not name), None):
         raise RankingError(f"{unnamed}: several files are of one model each; name it: NAME={unnamed}")
@@ -58,7 +60,7 @@ def _parted(word: str) -> tuple[str, str]:
 
 def _read(place: str) -> Columns:
     if not Path(place).is_file():
-        what = "is a folder; give a file" if Path(place).is_dir() else f"no such file.{closest_place(place)}"
+        what = "is a folder; give a file" if Path(place).is_dir() else f"no such file{closest_place(place)}"
         raise RankingError(f"{place}: {what}")
     names = tables.names_of(place)
     if more := next((name for name in names if names.count(name) > 1), None):
