@@ -16,7 +16,7 @@ _ENDINGS = (".nii.gz", ".nii", ".nrrd", ".mha", ".tif", ".tiff", ".png")
 
 
 def read_summary(path: str) -> dict[str, list[str]]:
-    """Return the columns case, class, Dice and IoU, as texts; ModelError if it is no summary."""
+    """Return the columns case, class, Dice and IoU, as texts; ModelError if it is not a summary."""
     expected = "expected nnU-Net's summary.json, with metric_per_case"
     found: dict[str, list[str]] = {name: [] for name in ("case", "class", *METRICS)}
     try:

@@ -122,7 +122,7 @@ def compare(merits: np.ndarray, units: Units, resamples: int, seed: int = 0) -> 
     """Return which models are shown to be better than which, from scores (J, K) where large is good.
 
     >>> rng = np.random.default_rng(0)
-    >>> said = compare(rng.normal([[0.9], [0.89], [0.5]], 0.1, (3, 40)), Units(np.arange(40), 40), 500)
+    >>> said = compare(rng.normal([[0.9], [0.89], [0.5]], 0.1, (3, 60)), Units(np.arange(60), 60), 500)
     >>> said.better.astype(int)
     array([[0, 0, 1],
            [0, 0, 1],

@@ -4,7 +4,7 @@ Conventions: a frame is {column: values}, or an object of any library that gives
 Columns are found by their names, in any case: ``case`` (or image), ``model`` (algorithm), ``score`` (value),
 ``group``, ``class``, ``rater`` (annotator), ``metric``. A frame with a model column is long: without a score
 column, every other column is a metric. A frame without one is wide, and every other column is a model. An
-empty cell, NaN or NA is a missing score; all other text that is no number is an error, which names its row.
+empty cell, NaN or NA is a missing score; other text that is not a number is an error, which names its row.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ def _number(value: Any, k: int, of: str) -> float:
             else ""
         )
         raise RankingError(
-            f"row {k + 1}: the score of {of} is {value!r:.40}, which is no number; leave the cell empty if it"
-            f" is missing{comma}"
+            f"row {k + 1}: the score of {of} is {value!r:.40}, which is not a number; leave the cell empty if"
+            f" it is missing{comma}"
         ) from None
     if math.isinf(found):
         raise RankingError(

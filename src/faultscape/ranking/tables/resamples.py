@@ -2,8 +2,8 @@
 of them.
 
 Conventions: J models, U units, B draws; ``merits`` (J, K) of cells are large = good. A share of resamples is
-no probability that a model is best: a model that is as good as another is best in half of them. Agreement
-with the order of all cases is Kendall's tau.
+not the probability that a model is best: a model that is as good as another is best in half of them.
+Agreement with the order of all cases is Kendall's tau.
 Source: Efron 1979; the share as a statement about rankings: Hall and Miller 2009.
 """
 

@@ -28,7 +28,7 @@ class RankedModel:
     rank_interval: list[int]  # the ranks that are not excluded, for all models at once
     tied_for_best: bool  # no model is shown to be better
     tier: int  # 1 is the best; models that are not shown to be worse than the first of their tier
-    best_in: float  # share of resamples in which its mean is the best: no probability
+    best_in: float  # share of resamples in which its mean is the best: not a probability
     ranks_in: list[float]  # share of resamples in which it has rank 1, 2, ...
     method_ranks: dict[str, int]  # {ranking method: rank}
     podium: list[int]  # number of cells on which it is first, second, third, and further down
@@ -57,38 +57,31 @@ class LevelRanks:
 
 @dataclass(frozen=True, eq=False)
 class RankedTable:
-    """Models ranked over the cases of a table of scores.
+    """Models ranked over the cases of a table of scores."""
 
-    ``better`` is high or low, ``units`` the number of cases, or of groups where some share one. ``few`` says
-    why nothing is claimed, '' where claims are made. ``others`` are the same of further metrics, and
-    ``metric_tau`` {metric: {metric: Kendall's tau between their orders}}.
-    """
-
-    models: tuple[RankedModel, ...]
-    metric: str
-    better: str
-    cases: int
-    units: int
-    grouped: bool
-    few: str
+    models: tuple[RankedModel, ...]  # best mean first
+    metric: str  # what is ranked; '' if it has no name
+    better: str  # high or low
+    cases: int  # how many cases
+    units: int  # cases, or groups where some share one: what is redrawn
+    grouped: bool  # whether some cases share a group
+    few: str  # why nothing is claimed; '' where claims are made
     gaps: list[Gap]  # the leader and each other model, with intervals for all pairs at once
     shown_better: dict[str, list[str]]  # {model: models that are shown to be worse, all pairs at once}
-    difference: dict[str, dict[str, float]]
+    difference: dict[str, dict[str, float]]  # of means, in favour of the row
     difference_interval: dict[str, dict[str, list[float]]]  # for all pairs at once
-    false_claim: dict[
-        str, dict[str, float]
-    ]  # posterior P("row is better than column" is false), a pair alone
+    false_claim: dict[str, dict[str, float]]  # posterior P("row is better" is false), a pair alone
     false_claim_model: str  # the model and the prior of these
     method_tau: dict[str, float]  # {ranking method: Kendall's tau of its order with that of means}
-    stability: OrderStability
-    raters: dict[str, LevelRanks] = field(default_factory=dict)
-    classes: dict[str, LevelRanks] = field(default_factory=dict)
-    anchor: str = ""
-    notes: tuple[str, ...] = ()
-    resamples: int = 0
-    seed: int = 0
-    others: dict[str, RankedTable] = field(default_factory=dict)
-    metric_tau: dict[str, dict[str, float]] = field(default_factory=dict)
+    stability: OrderStability  # how far the order of means depends on the cases
+    raters: dict[str, LevelRanks] = field(default_factory=dict)  # {rater: the ranking by it alone}
+    classes: dict[str, LevelRanks] = field(default_factory=dict)  # {class: the ranking by it alone}
+    anchor: str = ""  # the model that all others are compared with; '' for none
+    notes: tuple[str, ...] = ()  # what was left out or filled in
+    resamples: int = 0  # how often units were redrawn
+    seed: int = 0  # of these draws
+    others: dict[str, RankedTable] = field(default_factory=dict)  # {further metric: the same by it}
+    metric_tau: dict[str, dict[str, float]] = field(default_factory=dict)  # between orders by two metrics
 
     @property
     def tied_for_best(self) -> list[str]:
@@ -105,7 +98,7 @@ class RankedTable:
 
     @property
     def what(self) -> str:
-        """What is drawn anew, in the plural."""
+        """What is redrawn, in the plural."""
         return "groups" if self.grouped else "cases"
 
     @property

@@ -2,7 +2,7 @@
 
 Conventions: J models, K cells, U units. A cell is what every model has one score of: a case, or a case and a
 class, a rater or both. Cells of one unit (a case, or the group that it is in: a patient, a drive) belong
-together, and units are what is drawn anew. ``better`` is high or low.
+together, and units are what is redrawn. ``better`` is high or low.
 """
 
 from __future__ import annotations

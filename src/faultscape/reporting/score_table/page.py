@@ -1,4 +1,4 @@
-"""The page of a ranked table of scores: one self-contained HTML file without pictures or script.
+"""The page of a ranked table of scores: one self-contained HTML file without images or script.
 
 Conventions: models stand best mean first, as in the result; colours of models are those of their places. A
 drawing of ranks has a row a model and rank 1 on the left; the area of a dot is its share of resamples.

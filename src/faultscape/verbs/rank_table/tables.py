@@ -18,7 +18,7 @@ Columns = dict[str, list[str]]
 def read_columns(given: Sequence[str]) -> Columns:
     """Return the columns of a table, or those of each model's file below each other, with a column of models.
 
-    RankingError for what is no table, and for files of models with different columns.
+    RankingError for what is not a table, and for files of models with different columns.
     """
     named = [_parted(word) for word in given]
     if len(named) == 1 and not named[0][0]:
