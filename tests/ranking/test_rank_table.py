@@ -281,7 +281,10 @@ class TestFrames:
             ({"case": ["x"], "score": [1.0]}, "there is no column of models among case, score"),
             ({"case": ["x"], "model": ["a"]}, "there is no column of scores among case, model"),
             ({"a": [1.0, 2.0], "b": [1.0]}, "columns have different lengths: a 2, b 1"),
-            ({"a": ["1", "x"], "b": ["1", "2"]}, "row 2: the score of 'a' on '2' is 'x', which is not a number"),
+            (
+                {"a": ["1", "x"], "b": ["1", "2"]},
+                "row 2: the score of 'a' on '2' is 'x', which is not a number",
+            ),
             ({"a": ["1", "0,5"], "b": ["1", "2"]}, "write decimal points"),
             ({"a": [1, np.inf], "b": [1, 2]}, "the score of 'a' on '2' is infinite"),
             ({"case": ["x", ""], "a": [1, 2], "b": [1, 2]}, "row 2: column 'case' is empty"),

@@ -71,7 +71,7 @@ def rank_scores(
     means = np.round(merits.mean(1), DECIMALS)
     order = sorted(range(len(means)), key=lambda k: (-means[k], table.models[k]))
     names = [table.models[k] for k in order]
-    said = _in_order(compare(merits, table.units, resamples, seed), order)
+    said = _in_order(compare(merits, table.units, resamples, seed, what=table.what), order)
     merits = merits[order]
     table = replace(table, models=tuple(names), scores=table.scores[order])
     spans = mean_intervals(merits, table.units, resamples, seed)
@@ -107,7 +107,7 @@ def rank_scores(
         better=table.better,
         cases=len(set(table.cases)),
         units=table.units.count,
-        grouped=_share_groups(table),
+        grouped=table.what == "groups",
         few=said.few if resamples else "there are no resamples",
         gaps=[
             Gap(
@@ -164,11 +164,6 @@ def _in_order(said: Differences, order: Sequence[int]) -> Differences:
 def _within(spans: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return intervals within 0 and 1 if all scores are."""
     return np.clip(spans, 0, 1) if scores.min() >= 0 and scores.max() <= 1 else spans
-
-
-def _share_groups(table: ScoreTable) -> bool:
-    """Whether cases share groups, and not only cells a case."""
-    return table.units.count < len(set(table.cases))
 
 
 def _to_anchor(better: np.ndarray, names: Sequence[str], k: int, anchor: str) -> str:

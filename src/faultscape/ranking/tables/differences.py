@@ -118,8 +118,11 @@ def drawn(of: Studied, weights: np.ndarray) -> np.ndarray:
     return out
 
 
-def compare(merits: np.ndarray, units: Units, resamples: int, seed: int = 0) -> Differences:
-    """Return which models are shown to be better than which, from scores (J, K) where large is good.
+def compare(
+    merits: np.ndarray, units: Units, resamples: int, seed: int = 0, *, what: str = "cases"
+) -> Differences:
+    """Return which models are shown to be better than which, from scores (J, K) where large is good; ``what``
+    the units are.
 
     >>> rng = np.random.default_rng(0)
     >>> said = compare(rng.normal([[0.9], [0.89], [0.5]], 0.1, (3, 60)), Units(np.arange(60), 60), 500)
@@ -132,7 +135,7 @@ def compare(merits: np.ndarray, units: Units, resamples: int, seed: int = 0) -> 
     first, second = np.triu_indices(j, 1)
     of = studied(merits[first] - merits[second], units)
     carried = effective(of.departures)
-    few = _too_few(j, units, carried)
+    few = _too_few(j, units, carried, what)
     mean = np.zeros((j, j))
     mean[first, second] = of.mean
     interval = np.full((j, j, 2), np.nan)
@@ -210,8 +213,7 @@ def least_units(models: int) -> int:
     return max(FEW, -(-SCORES // models))
 
 
-def _too_few(models: int, units: Units, carried: float) -> str:
-    what = "groups" if units.grouped else "cases"
+def _too_few(models: int, units: Units, carried: float, what: str) -> str:
     if units.count < (least := least_units(models)):
         why = "" if least == FEW else f" of {models} models, which may not show failures as rare as 2 %"
         return f"too few {what}: {units.count}, and nothing is claimed from fewer than {least}{why}"

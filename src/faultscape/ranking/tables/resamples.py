@@ -71,7 +71,7 @@ def resample(merits: np.ndarray, units: Units, resamples: int, seed: int = 0) ->
         best,
         shares,
         float(np.nanmean(taus)) if np.isfinite(taus).any() else float("nan"),
-        float(np.nanquantile(taus, 0.025)) if np.isfinite(taus).any() else float("nan"),
+        float(np.nanquantile(taus, 0.025, method="lower")) if np.isfinite(taus).any() else float("nan"),
         turning,
         places,
         _curve(sums, sizes, whole, places, seed),

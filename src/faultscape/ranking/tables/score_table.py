@@ -8,7 +8,7 @@ together, and units are what is redrawn. ``better`` is high or low.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -48,24 +48,14 @@ class ScoreTable:
         return self.scores if self.better == "high" else -self.scores
 
     @property
+    def what(self) -> str:
+        """What the units are: groups where cases share one, else cases."""
+        return "groups" if self.units.count < len(set(self.cases)) else "cases"
+
+    @property
     def right_or_wrong(self) -> bool:
         """Whether all scores are 0 or 1, each of a unit of its own."""
         return not self.units.grouped and bool(np.isin(self.scores, (0, 1)).all())
-
-    def only(self, cells: np.ndarray) -> ScoreTable:
-        """Return the table of some of its cells (K,)."""
-        kept = np.flatnonzero(cells).tolist()
-        groups = [str(unit) for unit in self.units.of[kept].tolist()]
-        named = (self.cases, self.classes, self.raters)
-        cases, classes, raters = (tuple(names[k] for k in kept) if names else () for names in named)
-        return replace(
-            self,
-            scores=self.scores[:, kept],
-            cases=cases,
-            classes=classes,
-            raters=raters,
-            units=units_of(groups),
-        )
 
 
 def score_table(
@@ -109,14 +99,22 @@ def score_table(
         raise RankingError(
             f"the score of {models[j]!r} on {names[k]!r} is infinite; expected a number, or an empty cell"
         )
-    belongs = names if groups is None else [g or name for g, name in zip(groups, names, strict=True)]
+    named = {"groups": groups or (), "classes": classes, "raters": raters}
+    for role, values in named.items():
+        if len(values) not in (0, len(names)):
+            raise RankingError(f"there are {len(values)} {role} for {len(names)} cells; give each cell one")
+    # a group may have the name of a case that is in none
+    groups = groups or [""] * len(names)
+    belongs = [f"group {g}" if g else f"case {name}" for g, name in zip(groups, names, strict=True)]
     of = {"cases": names, "classes": [*classes], "raters": [*raters]}
     order = tie_order([" ".join(cell) for cell in zip(*(v for v in of.values() if v), strict=True)])
     scores = scores[:, order]
     of = {name: [values[k] for k in order.tolist()] if values else [] for name, values in of.items()}
     belongs = [belongs[k] for k in order.tolist()]
     lacking = np.isnan(scores)
-    notes = _missing_notes(tuple(models), of["cases"], lacking, missing)
+    what = "cell" if classes or raters else "case"
+    cells = [", ".join(cell) for cell in zip(*(v for v in of.values() if v), strict=True)]
+    notes = _missing_notes(tuple(models), cells, what, lacking, missing)
     kept = np.arange(scores.shape[1])
     if missing is not None and lacking.any():
         if _flatters(scores, missing, better):
@@ -129,7 +127,7 @@ def score_table(
         kept = np.flatnonzero(~lacking.any(0))
     if len(kept) < 2:
         raise RankingError(
-            f"only {len(kept)} of {counted(len(names), 'case')} have a score of every model, and a ranking"
+            f"only {len(kept)} of {counted(len(names), what)} have a score of every model, and a ranking"
             " needs two; say what a missing score counts as (--missing 0), or leave out a model"
         )
     chosen = {name: tuple(values[k] for k in kept.tolist()) if values else () for name, values in of.items()}
@@ -152,19 +150,19 @@ def _flatters(scores: np.ndarray, missing: float, better: str) -> bool:
 
 
 def _missing_notes(
-    models: tuple[str, ...], cases: Sequence[str], lacking: np.ndarray, missing: float | None
+    models: tuple[str, ...], cells: Sequence[str], what: str, lacking: np.ndarray, missing: float | None
 ) -> tuple[str, ...]:
     """Return a sentence about the cells that lack a score, with the first of them and their models."""
-    cells = np.flatnonzero(lacking.any(0))
-    if not len(cells):
+    gone = np.flatnonzero(lacking.any(0))
+    if not len(gone):
         return ()
     where = sorted(
-        (cases[k], ", ".join(models[j] for j in np.flatnonzero(lacking[:, k])[:MOST_NAMES]))
-        for k in cells.tolist()
+        (cells[k], ", ".join(models[j] for j in np.flatnonzero(lacking[:, k])[:MOST_NAMES]))
+        for k in gone.tolist()
     )
     shown = "; ".join(f"{case} ({who})" for case, who in where[:MOST_NAMES])
     more = f"; and {len(where) - MOST_NAMES} more" if len(where) > MOST_NAMES else ""
     if missing is not None:
         return (f"{counted(int(lacking.sum()), 'missing score')} counted as {missing:g}: {shown}{more}",)
-    said = "lacks a score of some model and is" if len(cells) == 1 else "lack a score of some model and are"
-    return (f"{len(cells)} of {counted(len(cases), 'case')} {said} left out for all: {shown}{more}",)
+    said = "lacks a score of some model and is" if len(gone) == 1 else "lack a score of some model and are"
+    return (f"{len(gone)} of {counted(len(cells), what)} {said} left out for all: {shown}{more}",)
