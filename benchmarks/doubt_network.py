@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from doubt import BLENDS, KEPT
+from doubt import KEPT, V2, V3
 from torch import Tensor
 
 from faultscape.corpus.photos import read_photo
@@ -28,7 +28,7 @@ from faultscape.verbs.fit.samples import draw_samples, meaning_of
 from faultscape.verbs.train.labelled_images import find_labelled
 
 FEWER = 16
-SETS = {"blended v2": ("kept", BLENDS[0]), "blended v3": ("kept", BLENDS[1]), "held out": ("open", "main")}
+SETS = {"blended v2": ("kept", V2), "blended v3": ("kept", V3), "held out": ("open", "main")}
 
 
 class Frame(NamedTuple):

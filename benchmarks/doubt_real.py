@@ -58,7 +58,7 @@ def main() -> None:
     scorers = [*PLAIN, *fitted]
     study = real_study(given.folder)
     copy_methods(learn, study, given.model)
-    fs.predict(str(study), {given.model: str(learn / "models" / given.model)}, scorer=scorers)
+    fs.predict(str(study), {given.model: str(learn / "models" / given.model)}, scorer=scorers, measure=True)
     output = str(given.folder / "cards" / f"real-{given.model}")
     card = fs.reliability(str(study), models=[given.model], worst=0, resamples=0, output=output).document
     print(f"| score | {' | '.join(f'{title} AP | FPR95' for title in SETS.values())} |")

@@ -32,6 +32,9 @@ class Gap:
     difference: float  # of their scores
     interval: list[float]  # 95 %, for all pairs at once; NaN where unknown
     settled: bool  # whether the model is better, corrected for the number of pairs
+    # in all, expected until looking at any time settles it, and the range; None if it is settled, or looked
+    # at once
+    labels: list[float] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from faultscape.cli import main
 from faultscape.corpus.photos import read_photo
 from faultscape.maps import runs
 from faultscape.reading.study import Study
-from faultscape.study.tables import label_maps
+from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from made import states
+from networks_of_tests import colour_network
 from refusals import refused, refused_line
 
 
@@ -152,7 +153,9 @@ def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_kno
     assert {(p["x"], p["y"], p["width"], p["height"]) for p in known} == {(10, 24, 20, 10), (30, 24, 20, 10)}
 
 
-def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anomaly(tmp_path: Path) -> None:
+@pytest.fixture
+def overlays(tmp_path: Path) -> Path:
+    """A study of two images of Cityscapes, and of two overlays of Fishyscapes Static."""
     root = cityscapes(tmp_path / "data", {"frankfurt": 2})
     folder = root / "fs_val_v2"
     folder.mkdir()
@@ -167,27 +170,45 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
     study = tmp_path / "study"
     fs.collect(str(study), str(root), known=fs.KnownData(layout="cityscapes", split="val"))
     fs.collect(str(study), str(folder), set_="static", known=fs.KnownData(layout="fs-static", split="val"))
-    rows = [image for image in read_corpus(study) if image.set == "static"]
+    return study
+
+
+def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anomaly(overlays: Path) -> None:
+    photos = overlays.parent / "data" / "leftImg8bit" / "val" / "frankfurt"
+    rows = [image for image in read_corpus(overlays) if image.set == "static"]
     assert len(rows) == 2
     for image in rows:
         k = int(image.id.partition("/")[2][:4])
-        base = np.asarray(
-            Image.open(
-                root / "leftImg8bit" / "val" / "frankfurt" / f"frankfurt_{k:06d}_000019_leftImg8bit.png"
-            )
-        ).astype(int)
+        base = np.asarray(Image.open(photos / f"frankfurt_{k:06d}_000019_leftImg8bit.png")).astype(int)
         base[10:20, 10:20] += -250 if k else 40
         np.testing.assert_array_equal(read_photo(image)[0], base.clip(0, 255))
-    flags = truth_of(study, "anomaly")
+    flags = truth_of(overlays, "anomaly")
     assert sorted(np.unique(flags[rows[0].id])) == [0, 1, 255]
-    assert Study(study).truths == ["labels"]
-    assert label_maps.anomaly_truths(study) == ["anomaly"]
-    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
-    fs.predict(str(study), {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
-    assert [f for f in read_failures(study) if f.stage == "predict"] == []
-    shutil.rmtree(study / "truth" / "labels")
+    assert Study(overlays).truths == ["labels"]
+    assert label_maps.anomaly_truths(overlays) == ["anomaly"]
+
+
+def test_where_only_unknown_objects_are_labelled_scores_are_measured_by_them_and_not_kept(
+    overlays: Path,
+) -> None:
+    shutil.rmtree(overlays / "truth" / "labels")
     with refused(says="there are no labels of classes, only of unknown objects, by which `faultscape relia"):
-        Study(study).truth()
+        Study(overlays).truth()
+    weights = np.random.default_rng(4).normal(size=(19, 3)).astype(np.float32)
+    net = str(colour_network(overlays.parent / "net.onnx", weights))
+    cards = []
+    for at_once in (True, False):
+        fs.predict(str(overlays), {"net": net}, scorer=["msp", "energy"], measure=at_once, engine="local")
+        assert [f for f in read_failures(overlays) if f.stage == "predict"] == []
+        assert (outputs.kinds(overlays, "net") == []) == at_once
+        cards.append(fs.reliability(str(overlays), worst=0, resamples=0, engine="local").document)
+    assert cards[0]["gaps"] == []
+    # which needs to see where pixels lie
+    seen = [cell for cell in cards[1]["cells"] if cell["metric"] != "component_f1"]
+    assert cards[0]["cells"] == seen
+    for scorer in ("msp", "energy"):
+        metrics = {cell["metric"] for cell in seen if cell["scorer"] == scorer}
+        assert metrics >= {"average_precision", "fpr95", "auroc", "found_5"}
 
 
 def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: Path) -> None:

@@ -230,6 +230,38 @@ def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> 
     assert [(file, module, name) for file, module, name in sorted(names) if not there(module, name)] == []
 
 
+def test_what_benchmarks_import_of_each_other_is_there() -> None:
+    # read, not run: some need libraries of environments of their own
+    defined = {path.stem: defined_in(path) for path in (ROOT / "benchmarks").glob("*.py")}
+    missing = [
+        (name, node.module, alias.name)
+        for name in sorted(defined)
+        for node in ast.walk(ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module in defined
+        for alias in node.names
+        if alias.name not in defined[node.module]
+    ]
+    assert missing == []
+
+
+def defined_in(path: Path) -> set[str]:
+    """What a file defines or imports, not inside a function or class."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        else:
+            found |= {one.id for one in ast.walk(node) if is_stored(one)}
+    return found
+
+
+def is_stored(node: ast.AST) -> bool:
+    """Whether a node is a name that gets a value."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
 def there(module: str, name: str) -> bool:
     """Whether a module of the package holds a name, or is the folder of a module so called."""
     try:

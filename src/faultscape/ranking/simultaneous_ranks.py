@@ -131,7 +131,7 @@ def rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
            [1., 2.],
            [3., 3.]])
     """
-    return _ranks(better(p_values, level), p_values)
+    return ranks_of(better(p_values, level), p_values)
 
 
 def single_rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
@@ -147,10 +147,17 @@ def single_rank_sets(p_values: np.ndarray, level: float = LEVEL) -> np.ndarray:
            [3., 3.]])
     """
     p_values = np.asarray(p_values, dtype=float)
-    return _ranks(p_values <= (1 - level) / 2, p_values)
+    return ranks_of(p_values <= (1 - level) / 2, p_values)
 
 
-def _ranks(beats: np.ndarray, p_values: np.ndarray) -> np.ndarray:
+def ranks_of(beats: np.ndarray, p_values: np.ndarray) -> np.ndarray:
+    """Return (J, 2) best and worst rank of each model, from which row models are better than which column
+    models (J, J); NaN for a model without any test.
+
+    >>> ranks_of(np.array([[False, True], [False, False]]), np.array([[np.nan, 0.01], [0.99, np.nan]]))
+    array([[1., 1.],
+           [2., 2.]])
+    """
     ranked = ~np.isnan(np.asarray(p_values, dtype=float)).all(1)
     sets = np.stack([1.0 + beats.sum(0), ranked.sum() - beats.sum(1)], 1)
     sets[~ranked] = np.nan

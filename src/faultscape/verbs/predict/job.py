@@ -26,7 +26,7 @@ class Job:
     key: str
     opening: Opening
     files: dict[str, str] = field(default_factory=dict)
-    against: str = ""  # the truth that maps are measured against while they are made
+    against: str = ""  # the truth that maps are measured against while they are made, if any
     drop: tuple[str, ...] = ()  # what is measured and not kept
     counting: Counting | None = None  # what is counted of pixels while maps are made
     count_kinds: tuple[str, ...] = ()  # kinds of counts to make

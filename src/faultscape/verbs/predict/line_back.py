@@ -32,9 +32,9 @@ _OF_FIT = {"seed": 0, "pixels": 2000}  # defaults, which need not be given again
 _UNSTORED = "the study does not store --device, --engine and --workers"
 
 
-def line_back(study: Study, name: str, before: ModelSettings, against: str) -> str:
+def line_back(study: Study, name: str, before: ModelSettings, against: str | None) -> str:
     """Return the commands that bring a model back as it was ``before``, and which options they leave out, as
-    part of a sentence; ``against`` is the truth that the line measures against which replaced it, or ''.
+    part of a sentence; ``against`` is the truth that the line measures against which replaced it, or None.
     """
     held: Mapping[str, Any] = before.options
     words = {("input_size" if key == "size" else key): held[key] for key in held if key not in _BESIDE}
@@ -48,9 +48,9 @@ def line_back(study: Study, name: str, before: ModelSettings, against: str) -> s
         asked = option_words({"submission": program, "submission_name": name, **words})
         line = ["faultscape reliability", study.place, *asked]
     else:
-        measured = bool(against) or pixel_counts.dropped(study.root, name) > 0
+        measured = against is not None or pixel_counts.dropped(study.root, name) > 0
         asked = option_words({**words, "measure": measured or None})
-        of_truth = evidence.truth_words(study, against)
+        of_truth = evidence.truth_words(study, against or "")
         line = ["faultscape predict", study.place, _named(name, before), *asked, *of_truth]
     first = " ".join(line)
     if not held.get("temperature"):

@@ -76,7 +76,7 @@ def _predict(options: PredictOptions, declared: Declared | None = None) -> Predi
         before = study.settings
         settings = before.model_copy(deep=True)  # to which plans add their models
         fresh = [name for name in given if name not in settings.models]
-        against = study.truth(options.truth) if options.measure else ""
+        against = _truth(study, options)
         plans = _plans(study, settings, given, options, of_models, against)
         catalogue.release()
         takeover = Takeover(root, plans)
@@ -134,6 +134,17 @@ def _predict(options: PredictOptions, declared: Declared | None = None) -> Predi
     return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s", dropped)
 
 
+def _truth(study: Study, options: PredictOptions) -> str | None:
+    """Return the truth to measure against, '' for scores alone where only unknown objects are labelled, None
+    without --measure; StudyError if there is none to choose.
+    """
+    if not options.measure:
+        return None
+    if options.truth is None and not study.truths and label_maps.anomaly_truths(study.root):
+        return ""
+    return study.truth(options.truth)
+
+
 def _check_sources(study: Study, given: Mapping[str, str]) -> None:
     """Raise ModelError for a source of unknown kind; the message names what a model with a different source
     keeps.
@@ -170,7 +181,7 @@ def _plans(
     given: Mapping[str, str],
     options: PredictOptions,
     of_models: toml.ModelOptions,
-    against: str,
+    against: str | None,
 ) -> dict[str, Plan]:
     """Return the plan of each model; an error in opening or trying one also says what that model keeps."""
     before = study.settings
@@ -245,13 +256,13 @@ def _run(
     plans: Mapping[str, Plan],
     mine: Share,
     options: PredictOptions,
-    against: str,
+    against: str | None,
     takeover: Takeover,
 ) -> dict[str, list[Made]]:
     """Run all jobs of this command and enter their results; return the parts of each model."""
     root = study.root
     statistics = Statistics(study, settings, against) if against else None
-    counts = CountParts(study, against) if against else None
+    counts = CountParts(study, against) if against is not None else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
     of_models: dict[str, list[Made]] = {}
 

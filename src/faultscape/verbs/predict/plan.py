@@ -95,11 +95,13 @@ def plan(
     place: str,
     options: PredictOptions,
     of_models: ModelOptions,
-    against: str,
+    against: str | None,
 ) -> Plan:
     """Return the plan of a model NAME=PLACE, and enter the model in the given settings; ``of_models`` holds
-    the options that were given for models, and ``against`` is the truth to measure against, or ''.
+    the options that were given for models, and ``against`` is the truth to measure against ('' where only
+    unknown objects are labelled), or None.
     """
+    measured = against is not None
     root = study.root
     source = catalogue.source_of(name, place, settings.task)
     request = _request(study, settings, name, place, source, options, of_models)
@@ -126,21 +128,21 @@ def plan(
             f" {others} of {len(here)} shards, of other sets, are outdated too; leave --set out, so that one"
             " network predicts them all"
         )
-    scorers = list(model.options.get("scorer", [])) if against or "scorer" in of_models else []
+    scorers = list(model.options.get("scorer", [])) if measured or "scorer" in of_models else []
     # uncertainty maps are large: kept only on request
     told = cast(
-        "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if against else {})}
+        "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if measured else {})}
     )
     keep = networks.keep_of(told, settings.task)
-    counting = counting_of(settings, name, against, keep.scorers) if against else None
-    counts = CountParts(study, against) if counting else None
+    counting = counting_of(settings, name, against, keep.scorers) if against is not None else None
+    counts = CountParts(study, counting.truth) if counting else None
     dropping = (
         study.corpus.aside
-        if against and source.sees_images and "labels" not in model.options.get("keep", [])
+        if measured and source.sees_images and "labels" not in model.options.get("keep", [])
         else set()
     )
-    folders = [folder for folder in keep.folders if not (against and folder.startswith(DOUBT))]
-    lacking = _lacking(study, settings, name, origin, done, against, folders)
+    folders = [folder for folder in keep.folders if not (measured and folder.startswith(DOUBT))]
+    lacking = _lacking(study, settings, name, origin, done, against or "", folders)
     if counts is not None and counting is not None:
         lacking += counts.uncounted(
             name,
@@ -162,7 +164,7 @@ def plan(
     ]
     for s in origin.stamps.keys() - set(todo):  # left by a run that was killed after its part was entered
         shard.spool_path(where, s).unlink(missing_ok=True)
-    drop = ("confidence",) if against and not keep.confidence else ()
+    drop = ("confidence",) if measured and not keep.confidence else ()
     opening = Opening(
         source.name,
         origin.source or kept_at,
@@ -173,7 +175,7 @@ def plan(
         origin.hidden,
         str(methods_folder(root, name)),
     )
-    counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if against else ()
+    counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if measured else ()
     if before is None or before.labels != origin.labels:
         label_names.tell_never_named(name, origin.labels, settings.class_list)
     if not todo:
@@ -234,7 +236,7 @@ def plan(
             origin.keys.get(s, ""),
             opening,
             origin.files.get(s, {}),
-            against,
+            against or "",
             (*drop, *counted, *(("labels",) if s in dropping else ())),
             counting=counting,
             count_kinds=tuple(kinds_of(s)),

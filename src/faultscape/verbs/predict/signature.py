@@ -110,8 +110,9 @@ def predict(
         method that `fit` fitted (knn, flow, ...); or file.py:NAME. Scores are kept as float32; with --measure
         they are only counted. Repeatable; none: stop scoring doubt.
     measure
-        Measure each map and its confidence against a truth while the map is made. The confidence is not kept;
-        `measure` reuses the result.
+        Measure each map, its confidence and its scores against a truth while the map is made, or the scores
+        alone where only unknown objects are labelled. Neither confidence nor scores are kept; `measure` and
+        `reliability` reuse the result.
     truth
         With --measure or --mask-unknown: the truth to use; default: labels, or the only one.
     pattern
