@@ -18,6 +18,7 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
+from faultscape.ranking.drawn.leader import Consensus, leading_margins
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
 from faultscape.selection import catalogue, information, proposals
@@ -116,8 +117,15 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     differ = np.flatnonzero((labels != labels[0]).any(0))
     sharpness = slots.definition["sharpness"]
     # every label of the study tells
-    belief = information.belief_of_labels(labels == answers.truth, sharpness)
+    right = (labels == answers.truth).astype(float)
+    belief = information.belief_of_labels(right > 0, sharpness)
     assert belief.max() > 0.9
+    assert slots.definition["belief"] == "led"
+    everyone = Consensus(labels[:, differ], classes=3)
+    margins = leading_margins(
+        right[:, differ], everyone(right[:, differ]), np.arange(len(differ)), everyone.noise
+    )
+    belief = information.led(belief, margins)
     weight = np.zeros(60)
     weight[differ] = proposals.floored(
         information.information_of_labels(labels[:, differ], belief, sharpness)

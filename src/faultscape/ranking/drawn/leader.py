@@ -17,7 +17,6 @@ import numpy as np
 
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
-from faultscape.ranking.drawn.estimates import margins
 
 PRIOR = 8  # labels that agreement counts for in the weight of a model's vote
 WORTH = np.geomspace(0.1, 2048, 28)  # how many labels agreement may be worth
@@ -34,9 +33,9 @@ class Consensus:
 
     >>> all_of_them = Consensus(np.array([[0, 1, 0], [0, 1, 2], [0, 2, 1]]), classes=3)
     >>> all_of_them(np.zeros((3, 0))).round(2)
-    array([[1.  , 0.93, 0.47],
-           [1.  , 0.93, 0.47],
-           [1.  , 0.07, 0.06]])
+    array([[1.  , 0.89, 0.4 ],
+           [1.  , 0.89, 0.4 ],
+           [1.  , 0.11, 0.19]])
     """
 
     def __init__(self, labels: np.ndarray, classes: int) -> None:
@@ -93,18 +92,30 @@ def leading_margins(scores: np.ndarray, expected: np.ndarray, places: np.ndarray
     >>> leading_margins(np.zeros((2, 0)), expected, np.zeros(0, int), noise=0.2).round(3)
     array([ 0.067, -0.067])
     >>> leading_margins(np.array([[0.0], [1.0]]), expected, np.array([0]), noise=0.2).round(3)
-    array([-0.247,  0.247])
+    array([-0.457,  0.457])
     """
-    said = -margins(1 - expected)
-    mean = said.mean(1)
-    number = scores.shape[1]
+    said = expected - expected.mean(0)
+    residual = scores - scores.mean(0) - said[:, places]
+    return said.mean(1) + believed(residual, noise) * residual.sum(1) / max(len(places), 1)
+
+
+def believed(residual: np.ndarray, noise: float) -> float:
+    """Return how far the mean of residuals (J, M) is believed, from 0 to 1.
+
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.normal(0, 0.1, (4, 20))
+    >>> round(believed(right, 0.04), 2), round(believed(right + [[0.3], [0.1], [-0.1], [-0.3]], 0.04), 2)
+    (0.25, 0.99)
+    """
+    number = residual.shape[1]
     if not number:
-        return mean
-    residual = -margins(1 - scores) - said[:, places]
+        return 0.0
     average = residual.mean(1)
     within = ((residual - average[:, None]) ** 2).sum()
     one = (NOISE * noise + within) / (NOISE + number - 1)
+    if one <= 0:
+        return 1.0
     variance = one * (1 / number + 1 / WORTH)
-    fit = -(len(scores) - 1) / 2 * (np.log(variance) + (average**2).sum() / variance)
+    fit = -(len(residual) - 1) / 2 * (np.log(variance) + (average**2).sum() / variance)
     likely = np.exp(fit - fit.max())
-    return mean + average * float((likely * number / (number + WORTH)).sum() / likely.sum())
+    return float((likely * number / (number + WORTH)).sum() / likely.sum())

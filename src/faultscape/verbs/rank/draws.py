@@ -15,6 +15,7 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.leader import Consensus
 from faultscape.ranking.drawn.rankings import Draws
 from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected
 from faultscape.ranking.drawn.steps import steps
@@ -77,7 +78,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
         learns(slots.definition),
-        Expected(pool.images, pool.expected, pool.named),
+        _expected(known, pool),
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
@@ -107,6 +108,17 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
             columns = [k for k in there.columns.tolist() if images[k] in alike_]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     return replace(found, rest=(best, len(agreed)))
+
+
+def _expected(known: Labelled, pool: drawing_pool.Pool) -> Expected:
+    """Return what the models' predictions let expect of them, with labels so far."""
+    if pool.labels is None or not pool.labels.size:
+        return Expected(pool.images, pool.expected, pool.named)
+    there = set(pool.images)
+    scores = known.panel.scores[:, [image in there for image in known.panel.images]]
+    consensus = Consensus(pool.labels, len(known.study.classes))
+    decided = scores[:, ~np.isnan(scores).any(0)]
+    return Expected(pool.images, pool.expected, pool.named, consensus(decided), consensus.noise)
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:
