@@ -17,14 +17,15 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from best_peers import classes_of, coda, model_selector, select_llm
 from label_sets import SETS, Set, classes
+from label_table import ROOT
 from leave_one_out import Pool, alike, controlled
-from page_text import keep_rows, write_row
+from page_text import keep_rows, split_row, write_row
 
 from faultscape.ranking.agreement import spearman
 from faultscape.ranking.drawn import estimates
@@ -35,10 +36,12 @@ from faultscape.selection.draws import draw
 KEPT = Path(tempfile.gettempdir()) / "faultscape-best-model"
 BLOCK, REPEATS, IMAGES, MOST = 5, 20, 1500, 100
 LOOKED = (*range(1, 7), 8, 10, 12, 16, 20, 28, 40, 60, 80, 100)  # a model leads since the last look
-TODAY = "information, rounds of 10 | margins with control"
-OURS = "information and leader, rounds of 10 | shrunk to agreement"
+BEFORE = "information, rounds of 10 | margins with control"
+CHOSEN = "information, rounds of 10 | shrunk to agreement"
+CODA = "CODA, re-derived"
+HEADING = "## Which classifier is best, beside other people's rules"
 PEERS: dict[str, Callable[[Pool, tuple[int, ...], np.random.Generator], np.ndarray]] = {
-    "CODA, re-derived": coda,
+    CODA: coda,
     "Model Selector": model_selector,
     "Select-LLM, re-derived": select_llm,
 }
@@ -52,6 +55,17 @@ SOURCES = {  # sets that hold the same models, or images, are of one source
     "made, below chance": ["below chance"],
     "made, two classes": ["two classes"],
 }
+SHOWN = [  # on the page
+    *(one.split(" | ") for one in (CHOSEN, BEFORE)),
+    ["information, rounds of 2", "shrunk to agreement"],
+    ["information, rounds of 2", "half belief"],
+    ["random where models differ", "shrunk to agreement"],
+    *([name, "its own"] for name in PEERS),
+]
+COLUMNS = [
+    *("emotion", "cue-conflict", "16class-22nets", "noise", "thirty", "twins", "below chance", "two classes"),
+    *("mean over sources", "most above CODA", "rho"),
+]
 NAMES = [name for sets in SOURCES.values() for name in sets]
 
 
@@ -153,6 +167,12 @@ LEADERS = {
 }
 
 
+def led(belief: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Return half of a belief (J,), and the other half on the leader, so that draws compare others with it."""
+    first = np.round(margins, 12) == np.round(margins, 12).max()
+    return 0.5 * first / first.sum() + 0.5 * belief
+
+
 def drawn(pool: Pool, leaders: Leaders, how: str, rounds: int, repeat: int) -> np.ndarray:
     """Return the images of one way to draw, in order."""
     images = np.zeros(0, np.intp)
@@ -163,7 +183,7 @@ def drawn(pool: Pool, leaders: Leaders, how: str, rounds: int, repeat: int) -> n
         if how != "disputed":
             belief = pool.belief(images)
             if how == "information and leader":
-                belief = information.led(belief, leaders.shrunk(images))
+                belief = led(belief, leaders.shrunk(images))
             weight[pool.differ] = proposals.floored(pool.value(belief))
         number = min(rounds, MOST - len(images), int((weight > 0).sum()) - len(images))
         images = np.append(images, draw(weight, number, seed=[repeat, place], taken=images).images)
@@ -253,41 +273,60 @@ def chosen(found: Found, without: str = "") -> str:
     return min(ours, key=lambda rule: mean_of_sources(found, rule, without))
 
 
+def told(rule: str) -> list[str]:
+    """Return the two cells of a rule: how images are chosen, and how models are ranked."""
+    return rule.split(" | ") if " | " in rule else [rule, "its own"]
+
+
 def table(found: Found) -> list[str]:
-    """Return a row a rule: CODA's measure with its standard error on every set, the mean over sources, and
-    the most above CODA.
+    """Return a row a rule: CODA's measure with its standard error on every set, the mean over sources, the
+    most above CODA, and rho.
     """
-    head = ["rule", *found, "mean over sources", "most above CODA", "rho"]
+    head = ["selector", "ranking", *found, "mean over sources", "most above CODA", "rho"]
     lines = [write_row(head), "|" + "---|" * len(head)]
     first = next(iter(found.values()))
     for rule in sorted(first, key=lambda rule: mean_of_sources(found, rule)):
         means = [rows[rule][:, 0].mean() for rows in found.values()]
         errors = [rows[rule][:, 0].std(ddof=1) / np.sqrt(len(rows[rule])) for rows in found.values()]
-        above = max(rows[rule][:, 0].mean() - rows["CODA, re-derived"][:, 0].mean() for rows in found.values())
+        above = max(mean - rows[CODA][:, 0].mean() for mean, rows in zip(means, found.values(), strict=True))
         rho = np.mean([rows[rule][:, 2].mean() for rows in found.values()])
         cells = [f"{m:.0f} ± {e:.0f}" for m, e in zip(means, errors, strict=True)]
-        lines.append(
-            write_row([rule, *cells, f"{mean_of_sources(found, rule):.0f}", f"{above:.0f}", f"{rho:.3f}"])
-        )
+        cells += [f"{mean_of_sources(found, rule):.0f}", f"{above:.0f}", f"{rho:.3f}".removeprefix("0")]
+        lines.append(write_row([*told(rule), *cells]))
     return lines
 
 
 def left_out(found: Found) -> list[str]:
-    """Return a row a source left out: what the others choose, and how it, today's and CODA do there."""
-    lines = [
-        "| left out | chosen on the others | there | before | CODA, re-derived |",
-        "|---|---|---|---|---|",
-    ]
+    """Return a row a source left out: what the others choose, and how it, what was before and CODA do there."""
+    head = ["left out", "selector", "ranking", "there", "before", "CODA there"]
+    lines = [write_row(head), "|" + "---|" * len(head)]
     for source, sets in SOURCES.items():
         if not (there := [name for name in sets if name in found]):
             continue
         best = chosen(found, source)
         cells = [
             ", ".join(f"{found[name][rule][:, 0].mean():.0f}" for name in there)
-            for rule in (best, TODAY, "CODA, re-derived")
+            for rule in (best, BEFORE, CODA)
         ]
-        lines.append(write_row([f"{source} ({', '.join(there)})", best, *cells]))
+        lines.append(write_row([f"{source} ({', '.join(there)})", *told(best), *cells]))
     return lines
+
+
+def section(every: Sequence[str], repeats: int) -> str:
+    """Return the part of docs/benchmarks/choice.md on other people's rules, from all rows."""
+    heading, _, *rows = map(split_row, every)
+    columns = [0, 1, *(k for k, name in enumerate(heading) if name in COLUMNS)]
+    kept = [heading, ["---"] * len(heading), *(row for row in rows if row[:2] in SHOWN)]
+    shown = "\n".join(write_row([row[k] for k in columns]) for row in kept)
+    notes = (ROOT / "benchmarks" / "best-notes.md").read_text(encoding="utf-8")
+    return notes.replace("<!-- table -->", shown).replace("{repeats}", str(repeats))
+
+
+def write(every: Sequence[str], repeats: int) -> None:
+    """Replace that part of the page."""
+    page = ROOT / "docs" / "benchmarks" / "choice.md"
+    before, _, _ = page.read_text(encoding="utf-8").partition(HEADING)
+    page.write_text(f"{before.rstrip()}\n\n{section(every, repeats)}", encoding="utf-8")
 
 
 def main() -> None:
@@ -305,6 +344,7 @@ def main() -> None:
     if given.table:
         keep_rows("best_model", every)
         keep_rows("best_model_left_out", without)
+        write(every, min(len(rows[CODA]) for rows in found.values()))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,9 @@ class Coda:
     def _curves(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the densities and distributions (J, POINTS) of beta variables."""
         x = self.grid
-        density = np.exp((a[:, None] - 1) * np.log(x) + (b[:, None] - 1) * np.log1p(-x) - betaln(a, b)[:, None])
+        density = np.exp(
+            (a[:, None] - 1) * np.log(x) + (b[:, None] - 1) * np.log1p(-x) - betaln(a, b)[:, None]
+        )
         below = np.zeros_like(density)
         below[:, 1:] = np.cumsum((density[:, 1:] + density[:, :-1]) / 2 * self.step, 1)
         return density, np.maximum(below, LEAST)

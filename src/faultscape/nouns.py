@@ -306,7 +306,6 @@ class Definition(TypedDict, total=False):
     goal: PointGoal  # for draws: what --goal asked for; missing where a selector was named
     stream: str  # ``definition``: goal and options also seed the draws; missing: seed and selector alone
     votes: str  # ``weighed``: labels so far decide how much each model counts; missing: all count alike
-    belief: str  # ``led``: half the belief in the best is that in the leader; missing: labels alone tell it
     temperature: float  # ``mad`` draws in proportion to discrepancy^(1 / temperature)
     sharpness: float  # how closely answers are expected to follow the best model
     epsilon: float  # for model-picker: the chance that the best model errs on an image

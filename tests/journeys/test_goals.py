@@ -117,15 +117,8 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     differ = np.flatnonzero((labels != labels[0]).any(0))
     sharpness = slots.definition["sharpness"]
     # every label of the study tells
-    right = (labels == answers.truth).astype(float)
-    belief = information.belief_of_labels(right > 0, sharpness)
+    belief = information.belief_of_labels(labels == answers.truth, sharpness)
     assert belief.max() > 0.9
-    assert slots.definition["belief"] == "led"
-    everyone = Consensus(labels[:, differ], classes=3)
-    margins = leading_margins(
-        right[:, differ], everyone(right[:, differ]), np.arange(len(differ)), everyone.noise
-    )
-    belief = information.led(belief, margins)
     weight = np.zeros(60)
     weight[differ] = proposals.floored(
         information.information_of_labels(labels[:, differ], belief, sharpness)
@@ -138,6 +131,13 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert next(iter(found.rankings)) == "reuse_margins"
     assert found.rankings["reuse_margins"].speaks_of == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
+    right = (labels == answers.truth).astype(float)
+    everyone = Consensus(labels[:, differ], classes=5)
+    drawn = [answers.images.index(row.image) for row in more]
+    leading = leading_margins(
+        right[:, drawn], everyone(right[:, drawn]), np.searchsorted(differ, drawn), everyone.noise
+    )
+    assert list(found.rankings["reuse_margins"].scores.values()) == pytest.approx(leading)
     # few labels chose one another
     assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {"chosen"}
 

@@ -22,8 +22,6 @@ WEIGHED = {"votes": "weighed"}
 # in the definition of draws with a random stream of their own; missing in earlier versions, whose stream
 # depends on the selector alone
 STREAM = {"stream": "definition"}
-# in the definition of classifiers whose draws compare the others with a leader; missing in earlier versions
-LED = {"belief": "led"}
 ROUND = 10  # initial number of images when looking for the best model: the next draws use their labels
 
 

@@ -20,10 +20,8 @@ import numpy as np
 
 from faultscape.errors import OptionError, SelectionError
 from faultscape.maps import checked_arrays
-from faultscape.ties import DECIMALS
 
 SHARE = 0.75  # of MAD's weights in a mixture
-LEADING = 0.5  # of the belief, that on the leader
 FITTED = 25  # number of labels after which the sharpness is judged
 SAMPLE = 500  # number of images that suffice to fit it
 _GRID = np.geomspace(0.05, 35, 28)
@@ -125,21 +123,6 @@ def belief_of_similarities(similarity: np.ndarray, scores: np.ndarray, sharpness
             " for the same images"
         )
     return _softmax((sharpness * scores - _log_total(similarity, sharpness)).sum(1))
-
-
-def led(belief: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Return (J,) half of a belief (J,), and the other half on the leader: the model of the largest margin
-    (J,), shared among equals.
-
-    Draws then compare the others with the leader, which labels alone find late.
-
-    >>> led(np.array([0.5, 0.25, 0.25]), np.array([-0.1, 0.2, -0.1]))
-    array([0.25 , 0.625, 0.125])
-    """
-    margins = np.round(checked_arrays.numbers(margins, "margins", SelectionError, "J"), DECIMALS)
-    checked_arrays.same_shape(SelectionError, belief=np.asarray(belief), margins=margins)
-    first = margins == margins.max()
-    return LEADING * first / first.sum() + (1 - LEADING) * np.asarray(belief)
 
 
 def fit_sharpness(similarity: np.ndarray, *, labels: int = FITTED, seed: int = 0) -> float:

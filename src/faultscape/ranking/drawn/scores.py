@@ -45,8 +45,8 @@ OF_DATA_TO_COME = "intervals speak of data to come, of which this pool is a samp
 class Expected:
     """The ``losses`` (J, N) to expect of each model on each of the ``images`` of the pool, of a group of
     near-duplicates those of the first, and of the image that the pool names (``named``), where another may be
-    drawn. Of classifiers also the scores (J, N) that their ``consensus`` lets expect, and the ``noise`` of one
-    label (`leader`).
+    drawn. Of classifiers also the scores (J, N) that their ``consensus`` lets expect, and the ``noise`` of
+    one label (`leader`).
     """
 
     images: Sequence[str]

@@ -36,14 +36,14 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     """Return the standings of a selection that draws for all models."""
     classifies = known.study.settings.classifies
     mine = set(known.now.images)
-    losses = 1 - known.panel.scores[:, [image in mine for image in known.panel.images]]
-    trust = estimates.vote_weights(losses) if classifies else None
+    scores = known.panel.scores[:, [image in mine for image in known.panel.images]]
+    trust = estimates.vote_weights(1 - scores) if classifies else None
     pool = drawing_pool.drawn_from(
         known.study,
         replace(known.slots, models=known.now.models),
         trust,
     )
-    found = _drawn(known, asked, pool)
+    found = _drawn(known, asked, pool, _expected(pool, scores, len(known.study.classes)))
     whole = {*known.slots.images, *pool.images, *pool.agreed}
     if known.where is not None and not whole <= set(known.where.images):
         # which draws count depends on all of them
@@ -67,7 +67,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     return standings
 
 
-def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draws:
+def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expected: Expected) -> Draws:
     """Return the draws of a selection from a pool as evidence, with labels of images on which all models
     agree.
     """
@@ -78,7 +78,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
         learns(slots.definition),
-        _expected(known, pool),
+        expected,
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
@@ -110,15 +110,13 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     return replace(found, rest=(best, len(agreed)))
 
 
-def _expected(known: Labelled, pool: drawing_pool.Pool) -> Expected:
-    """Return what the models' predictions let expect of them, with labels so far."""
-    if pool.labels is None or not pool.labels.size:
+def _expected(pool: drawing_pool.Pool, scores: np.ndarray, classes: int) -> Expected:
+    """Return what the models' predictions let expect of them, of classifiers with scores (J, M) so far."""
+    if pool.labels is None or not pool.images:
         return Expected(pool.images, pool.expected, pool.named)
-    there = set(pool.images)
-    scores = known.panel.scores[:, [image in there for image in known.panel.images]]
-    consensus = Consensus(pool.labels, len(known.study.classes))
-    decided = scores[:, ~np.isnan(scores).any(0)]
-    return Expected(pool.images, pool.expected, pool.named, consensus(decided), consensus.noise)
+    everyone = Consensus(pool.labels, classes)
+    consensus = everyone(scores[:, ~np.isnan(scores).any(0)])
+    return Expected(pool.images, pool.expected, pool.named, consensus, everyone.noise)
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:

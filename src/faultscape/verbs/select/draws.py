@@ -7,7 +7,7 @@ Conventions: as in ``reading.pool``. An image without a prediction of every mode
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +19,6 @@ from faultscape.errors import FixedSelectionError, OptionError, SelectionError, 
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking.drawn.estimates import vote_weights
-from faultscape.ranking.drawn.leader import Consensus, leading_margins
 from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
 from faultscape.reading import evidence
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
@@ -28,7 +27,6 @@ from faultscape.reading.study import LABELS, Study
 from faultscape.selection import draws, information, model_picker, proposals
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import (
-    LED,
     ROUND,
     STREAM,
     WEIGHED,
@@ -135,8 +133,6 @@ def definition(
     )
     if kind.learns == "votes" and settings.classifies:
         defaults |= WEIGHED
-    if kind.informed and settings.classifies and given.get("goal") != "order":
-        defaults |= LED
     if kind.chance:
         defaults |= STREAM
     defaults |= kind.defaults
@@ -215,7 +211,7 @@ def next_draws(
         facts["trust"] = known["trust"]
     if kind.informed:
         define.setdefault("sharpness", fitted_sharpness(facts))
-        facts["belief"] = _belief(define, facts, known, pool, len(study.classes))
+        facts["belief"] = _belief(define, facts, known, pool)
     notes = []
     if left_out := int((~facts["complete"]).sum()):
         notes.append(
@@ -317,9 +313,7 @@ def _representatives(pool: Pool, drawable: np.ndarray) -> np.ndarray:
     return out
 
 
-def _belief(
-    define: Definition, facts: Facts, known: dict[str, Any], pool: Pool, classes: int
-) -> np.ndarray:
+def _belief(define: Definition, facts: Facts, known: dict[str, Any], pool: Pool) -> np.ndarray:
     """Return the belief (J,) that each model is the best, given the labels so far; uniform if there is
     nothing to learn from.
     """
@@ -328,32 +322,12 @@ def _belief(
         return np.full(len(said), 1 / len(said))
     images, scores = known["labelled"]
     if "labels" in facts:
-        belief = information.belief_of_labels(scores > 0, define["sharpness"])
-        if define.get("belief") != LED["belief"]:
-            return belief
-        return information.led(belief, _margins(facts, images, (scores > 0).astype(float), pool, classes))
+        return information.belief_of_labels(scores > 0, define["sharpness"])
     place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist()) if facts["complete"][k]}
     # sum in the pool's order
     kept = sorted((k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]])
     there = facts["agreement"][..., [place[images[k]] for k in kept]]
     return information.belief_of_similarities(there, scores[:, kept], define["sharpness"])
-
-
-def _margins(
-    facts: Facts, images: Sequence[str], scores: np.ndarray, pool: Pool, classes: int
-) -> np.ndarray:
-    """Return (J,) how far each classifier is above the mean of all on the images where they differ, from
-    scores (J, M) on labelled ``images``.
-    """
-    differ = np.flatnonzero(facts["complete"] & (facts["dispute"] > 0))
-    if not len(differ):
-        return np.zeros(len(scores))
-    place = {id_: k for k, id_ in enumerate(pool.ids.take(differ).to_pylist())}
-    kept = sorted((k for k, image in enumerate(images) if image in place), key=lambda k: place[images[k]])
-    scores = scores[:, kept]
-    everyone = Consensus(facts["labels"][:, differ], classes)
-    at = np.array([place[images[k]] for k in kept], np.intp)
-    return leading_margins(scores, everyone(scores), at, everyone.noise)
 
 
 def _known(
