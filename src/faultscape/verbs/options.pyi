@@ -27,7 +27,7 @@ from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.measure.options import Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
-from faultscape.verbs.rank.options import VoteRules
+from faultscape.verbs.rank.options import Looks, VoteRules
 from faultscape.verbs.reliability.signature import Submission
 from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
 from faultscape.verbs.serve.options import CampaignRules
@@ -209,6 +209,7 @@ class RankOptions(Options):
     where: tuple[str, ...] = ...
     output: str | None = ...
     votes: VoteRules = ...
+    looks: Looks = ...
     engine: str = ...
 
 @dataclass(frozen=True, kw_only=True)

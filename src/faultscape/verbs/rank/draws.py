@@ -37,7 +37,8 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     classifies = known.study.settings.classifies
     mine = set(known.now.images)
     scores = known.panel.scores[:, [image in mine for image in known.panel.images]]
-    trust = estimates.vote_weights(1 - scores) if classifies else None
+    # looked at any time, a belief must not know later labels
+    trust = estimates.vote_weights(1 - scores) if classifies and not asked.looks.anytime else None
     pool = drawing_pool.drawn_from(
         known.study,
         replace(known.slots, models=known.now.models),
@@ -82,6 +83,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expecte
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
+        anytime=asked.looks.anytime,
     )
     fewer = models != slots.models  # on which of the agreed images these differed is not known any more
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
