@@ -32,8 +32,8 @@ from faultscape.ranking.drawn import anytime
 from faultscape.ranking.simultaneous_ranks import better
 
 KEPT = Path(tempfile.gettempdir()) / "faultscape-anytime"
-BLOCK, CHUNK, MOST = 50, 10, 1000
-LOOKED = 200  # repeats in which looks of a fixed number are tried, and of even draws
+BLOCK, CHUNK, MOST = 50, 2, 800
+LOOKED = 100  # repeats in which looks of a fixed number are tried
 GRID = np.unique(np.round(np.geomspace(10, MOST, 90)).astype(int))
 KINDS = {
     "twins": 0,
@@ -43,6 +43,7 @@ KINDS = {
     "rank 6": 4,
     "rank 8": 6,
 }  # and models left out after the best
+MADE = ("twins", "levelled")
 NAMES = ("emotion", "cue-conflict", "16class-22nets", "colour", "noise", "frames", "crops", "drives")
 
 
@@ -198,7 +199,7 @@ def block(name: str, how: str, kind: str, number: int, whole: Set) -> None:
     if path.exists():
         return
     KEPT.mkdir(parents=True, exist_ok=True)
-    twins = kind in ("twins", "levelled")
+    twins = kind in MADE
     if twins:
         made = exchanged if kind == "twins" else levelled
         whole = made(whole, np.random.default_rng([number, 56]))
@@ -240,19 +241,22 @@ def table() -> list[str]:
                     continue
                 looked = [row for row in rows if "names" in row]
                 share = {key: 100 * np.mean([row[key] for row in rows]) for key in ("best", "all")}
-                share["peek"] = 100 * np.mean([row["peek"] for row in looked])
-                stop = float(np.median([row["stop"] for row in rows]))
-                power = np.mean([row["names"] for row in looked], 0)
-                enough = np.flatnonzero(power >= 0.95)
-                plan = GRID[enough[0]] if len(enough) else np.inf
-                cells = (
-                    "| – | – | – |" if kind == "twins" else f"| {stop:.0f} | {plan:.0f} | {stop / plan:.2f} |"
-                )
+                peeks = 100 * np.mean([row["peek"] for row in looked])
+                cells = " | | " if kind in MADE else _stops(rows, looked)
                 out.append(
-                    f"| {name} | {how} | {kind} | {share['best']:.1f} | {share['all']:.1f} |"
-                    f" {share['peek']:.1f} {cells} {len(rows)} |"
+                    f"| {name} | {how} | {kind} | {share['best']:.1f} | {share['all']:.1f} | {peeks:.0f} |"
+                    f" {cells} | {len(rows)} |"
                 )
     return out
+
+
+def _stops(rows: list[dict[str, Any]], looked: list[dict[str, Any]]) -> str:
+    stop = float(np.median([row["stop"] for row in rows]))
+    enough = np.flatnonzero(np.mean([row["names"] for row in looked], 0) >= 0.95)
+    plan = float(GRID[enough[0]]) if len(enough) else np.inf
+    words = [f"{number:.0f}" if np.isfinite(number) else "more" for number in (stop, plan)]
+    share = f"{stop / plan:.2f}" if np.isfinite(stop) and np.isfinite(plan) else ""
+    return " | ".join([*words, share])
 
 
 def main() -> None:
@@ -264,10 +268,11 @@ def main() -> None:
     for number in range(0 if given.page else given.repeats // BLOCK):
         for name in given.sets:
             whole = SETS[name]()
-            for how in ("order", "random") if number * BLOCK < LOOKED else ("order",):
-                for kind, gone in KINDS.items():
-                    if len(whole.losses) >= gone + 3:  # information needs three
-                        block(name, how, kind, number, whole)
+            for kind, gone in KINDS.items():
+                if len(whole.losses) >= gone + 3:  # information needs three
+                    block(name, "order", kind, number, whole)
+                    if kind in MADE:
+                        block(name, "random", kind, number, whole)
     print("\n".join(table()))
 
 

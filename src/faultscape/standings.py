@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
@@ -32,8 +33,8 @@ class Gap:
     difference: float  # of their scores
     interval: list[float]  # 95 %, for all pairs at once; NaN where unknown
     settled: bool  # whether the model is better, corrected for the number of pairs
-    # in all, expected until looking at any time settles it, and the range; None if it is settled, or looked
-    # at once
+    # in all, expected until looking at any time settles it, and the range; NaN where no number of labels of
+    # this pool would; None if it is settled, or read once
     labels: list[float] | None = None
 
 
@@ -295,6 +296,9 @@ def labels_to_tell(pool: ModelRanking, to_come: ModelRanking, used: int, size: i
     inf
     """
     leader, *rivals = could_be_best(to_come) or [""]
+    expected = [gap.labels[0] for gap in rival_gaps(to_come) if gap.labels]
+    if expected:
+        return max((math.inf if math.isnan(number) else number for number in expected), default=math.inf)
     now = {gap.other: gap for gap in pool.gaps if gap.model == leader}
     later = {gap.other: gap for gap in to_come.gaps if gap.model == leader}
     if not rivals or not {*rivals} <= now.keys() & later.keys() or not 0 < used < size:
@@ -310,6 +314,31 @@ def labels_to_tell(pool: ModelRanking, to_come: ModelRanking, used: int, size: i
             return math.inf
         numbers.append(1 / (rest / here**2 * (1 / used - 1 / size) + 1 / size))
     return max(numbers)
+
+
+def rival_gaps(ranking: ModelRanking) -> list[Gap]:
+    """Return the gaps between the leader and each other model that could be the best."""
+    leader, *rivals = could_be_best(ranking) or [""]
+    return [gap for gap in ranking.gaps if gap.model == leader and gap.other in rivals]
+
+
+def not_worth_going_on(ranking: ModelRanking, indifference: float) -> bool:
+    """Return whether all models that could be the best surely differ by less than a score is worth a label.
+
+    >>> gap = Gap("a", "b", 0.001, [-0.003, 0.004], False)
+    >>> ranking = ModelRanking(order=["a", "b"], best_set=["a", "b"], gaps=[gap])
+    >>> not_worth_going_on(ranking, 0.005), not_worth_going_on(ranking, 0.004)
+    (True, False)
+    """
+    rivals = could_be_best(ranking)[1:]
+    found = rival_gaps(ranking)
+    alike = [max(-gap.interval[0], gap.interval[1]) < indifference for gap in found]
+    return bool(rivals) and len(found) == len(rivals) and all(alike)
+
+
+def indifference_of(standings: Standings) -> float:
+    """Return the difference of scores that standings say is not worth a label; 0 if they say none."""
+    return float(cast("float", standings.definitions.get("indifference", 0))) / 100
 
 
 def shown_best(ranking: ModelRanking) -> list[str]:

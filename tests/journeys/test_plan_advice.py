@@ -23,6 +23,7 @@ from faultscape.selection.catalogue import GOALS
 from faultscape.standings import is_open
 from faultscape.verbs.plan import LabelPlan, document, words
 from faultscape.verbs.plan.advice import Drawn, advice, further, rounded
+from faultscape.verbs.plan.forecast import ASKED
 from refusals import refused
 
 
@@ -460,10 +461,7 @@ def test_rank_is_not_recommended_again_while_it_leaves_the_question_open(
     chosen = fs.select(answers.study, selector="random", budget=30).images
     made_answers.import_labels(answers, list(chosen))
     forecast = {"labels": 20, "low": 15, "high": 25, "predictable": True, "units": 20, "why": None}
-    enough = {
-        name: {s: dict(forecast) for s in POOLS}
-        for name in ("best", "best_proved", "order", "order_proved", "scores")
-    }
+    enough = {name: {s: dict(forecast) for s in POOLS} for name in ASKED}
     monkeypatch.setattr(document, "label_numbers", lambda *_: (copy.deepcopy(enough), []))
     before = fs.plan(answers.study, selection="random", goal=question)
     assert before.recommended["verb"] == "rank"

@@ -113,7 +113,15 @@ def test_the_command_line_writes_what_python_returns(
         "provenance",
     ]
     assert raw["labels"] == {"used": 0, "selection": None, "selector": None, "temperature": None}
-    assert list(raw["questions"]) == ["best", "best_proved", "order", "order_proved", "scores"]
+    assert list(raw["questions"]) == [
+        "best",
+        "best_proved",
+        "best_anytime",
+        "order",
+        "order_proved",
+        "order_anytime",
+        "scores",
+    ]
     row = raw["questions"]["best"]["random"]
     assert row["labels"] == found.questions["best"]["random"]["labels"]
     assert row["hours"] == row["labels"]  # an hour a map

@@ -253,3 +253,12 @@ def test_shapes_and_questions_that_do_not_fit_are_refused() -> None:
             1.0,
             flat(9, [0.1], 2),
         )
+
+
+def test_who_looks_after_every_label_stops_before_a_plan_of_one_look() -> None:
+    losses = np.array([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]])
+    curve = flat(20_000, [0.25] * 15, 6)
+    looked = label_needs.needed("best_anytime", losses, curve)
+    planned = 1 / (1 / 20_000 + (0.1 / (label_needs.limit_of_all(6) + norm.ppf(0.95))) ** 2 / 0.25)
+    assert 0.5 < looked[0] / planned < 0.65
+    assert label_needs.needed("order_anytime", losses, curve)[0] > looked[0]

@@ -29,7 +29,7 @@ from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Draw, Point, Row
 from faultscape.ranking.choice_shares import choice_strengths
-from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn import anytime, estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.borda import borda
 from faultscape.ranking.methods.bradley_terry import reuse_strengths
@@ -220,6 +220,19 @@ RANKINGS: tuple[Ranking, ...] = (
         score=_PER_IMAGE + " over all images that could be drawn, less the average model, estimated",
     ),
     Ranking(
+        "anytime",
+        "Looked at any time",
+        "Any time",
+        "scores of the pool drawn from, with intervals that hold however often one looks",
+        "Waudby-Smith et al. 2024; Waudby-Smith and Ramdas 2024",
+        UNBIASED,
+        "draws",
+        anytime.evidence,
+        "share",
+        "student",
+        score=_PER_IMAGE + " over all images that could be drawn, estimated",
+    ),
+    Ranking(
         "prediction_powered",
         "Prediction-powered",
         "Pred.-p.",
@@ -276,7 +289,8 @@ RANKINGS: tuple[Ranking, ...] = (
         "reuse_margins",
         "Margins, all labels",
         "Margins, all",
-        "margins of the labels as they come, without the weights of the draws",
+        "margins of the labels as they come, without the weights of the draws; of classifiers drawn towards"
+        " what their agreement lets expect",
         "ours",
         REUSE,
         "draws",
@@ -525,5 +539,6 @@ def ordered(
     """
     usable = [name for name, said in rankings.items() if not said.unusable]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
-    first = next((name for name in FIRST[chosen] if name in usable), next(iter(usable), None))
+    # looked at any time there is no other that claims anything
+    first = next((name for name in ("anytime", *FIRST[chosen]) if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

@@ -32,7 +32,9 @@ from faultscape.standings import (
     Standings,
     could_be_best,
     decimals,
+    indifference_of,
     labels_to_tell,
+    not_worth_going_on,
     of_both,
     shown_best,
 )
@@ -78,19 +80,26 @@ def verdict(
     best = tuple((of_chosen and shown_best(said)) or could_be_best(said))
     # what changed since may be a model that is better
     decided = len(could_be_best(said)) == 1 and not of_chosen and speaks not in (stale or {})
+    enough = not decided and speaks not in (stale or {}) and not_worth_going_on(said, indifference_of(one))
     head = _headline(one, said, best, decided=decided, stale=speaks in (stale or {}))
+    if enough:
+        head = f"Not worth going on: {_all_of(best)} differ by less than {_indifference(one)}"
     lead = said.gaps[0] if said.gaps and not of_chosen else None
     metric = _metric(one)
     lines = [f"{head}."]
     # a model that came since may be better by any number of points
     open_ = len(could_be_best(said)) > 1 and speaks not in (stale or {})
     lines += [_by_how_much(one, said, lead, metric, open_=open_)] if lead else []
+    if decided and one.definitions.get("anytime") and lines[1:]:
+        lines[-1] += " You can stop: this holds however often you looked."
     told = () if speaks in (stale or {}) else best
-    lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
+    if not enough:
+        lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
     # of a score that is printed as 100 % nothing fails
     if one.failing and one.failing.model == best[0] and one.failing.score < 0.995:
         lines.append(_where_it_fails(one.failing, "IoU " if "concordance" in one.definitions else ""))
-    lines += filter(None, [" ".join(_caveats(standings, speaks, said, best, stale or {}, study))])
+    told = best[:1] if enough else best  # no label is asked for where it is not worth it
+    lines += filter(None, [" ".join(_caveats(standings, speaks, said, told, stale or {}, study))])
     return Verdict(
         best,
         decided,
@@ -250,6 +259,8 @@ def _not_settled(
     whole = 0 < standings.labels.get("pool", 0) <= standings.labels.get("used", 0)
 
     def words(gap: Gap) -> str:
+        if gap.labels and not later:
+            return f"{gap.model} or {gap.other}{_more_to_stop(gap.labels, standings)}"
         if frozenset((gap.model, gap.other)) in known:
             return f"{gap.model} or {gap.other}{'' if later else ' (settled on this pool)'}"
         if whole:  # nothing is left to label
@@ -270,6 +281,27 @@ def _not_settled(
     if later:
         what = f"{'Also not settled' if named_above else what} for {_LATER[said.speaks_of]}"
     return f"{what}: {'; '.join(named)}{more}."
+
+
+def _indifference(standings: Standings) -> str:
+    points = f"{100 * indifference_of(standings):g}"
+    return f"{points} {'point' if points == '1' else 'points'} of {_metric(standings)}"
+
+
+def _more_to_stop(labels: Sequence[float], standings: Standings) -> str:
+    """Return how many labels more are expected until a pair is told apart at any look.
+
+    >>> few = Standings(("a", "b"), {"used": 60, "pool": 500}, {}, {}, {})
+    >>> _more_to_stop([100.0, 70.0, math.nan], few), _more_to_stop([math.nan] * 3, few)
+    (' (about 40 more labels, at least 10)', ' (more labels than the 440 images left)')
+    """
+    used = standings.labels.get("used", 0)
+    left = standings.labels.get("pool", 0) - used
+    middle, low, high = (number - used if math.isfinite(number) else math.inf for number in labels)
+    if not middle < left:
+        return f" (more labels than the {left:,} images left)"
+    most = f"{max(int(low), 1):,} to {int(high):,}" if high < left else f"at least {max(int(low), 1):,}"
+    return f" (about {counted(max(int(middle), 1), 'more label')}, {most})"
 
 
 def _more(need: PairNeed | None, used: int) -> str:

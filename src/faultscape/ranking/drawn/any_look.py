@@ -26,7 +26,7 @@ from faultscape.ranking.drawn.steps import Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import FUTURE, POOL
 from faultscape.ranking.simultaneous_ranks import ranks_of, single_rank_sets
-from faultscape.standings import Gap, ModelRanking
+from faultscape.standings import ModelRanking
 from faultscape.ties import DECIMALS
 
 NAME = "anytime"
@@ -219,15 +219,17 @@ def _ranking(
         effective_labels=None if np.isinf(effective) else effective,
         speaks_of=speaks_of,
     )
-    needed = anytime.log_inverse(j, 1 - anytime.BETTING if bet else 1.0)
+    share = 1 - anytime.BETTING if bet else 1.0
+    best = anytime.log_inverse(j, share)
+    other = anytime.log_inverse(j * (j - 1), share)  # as Holm asks of the first of all pairs
     place = {model: k for k, model in enumerate(models)}
     pair = {(a, b): k for k, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
     out = []
     for gap in gaps_within(models, row.order, scores, between, beats):
         a, b = sorted((place[gap.model], place[gap.other]))
-        out.append(
-            gap if gap.settled else replace(gap, labels=_expected(found, j + pair[a, b], needed, size))
-        )
+        needed = best if gap.model == row.order[0] else other
+        labels = None if gap.settled else _expected(found, j + pair[a, b], needed, size)
+        out.append(replace(gap, labels=labels))
     return replace(row, gaps=out)
 
 
@@ -237,7 +239,7 @@ def _plain(models: Sequence[str], places: np.ndarray) -> dict[str, list[float]]:
 
 def _expected(found: Look, pair: int, needed: float, size: int) -> list[float]:
     """Return how many labels in all are expected until a pair is told apart, and the range if its difference
-    is one standard error larger or smaller; infinite where all labels of the pool would not.
+    is one standard error larger or smaller; NaN where all labels of the pool would not.
     """
     error = float(np.sqrt(found.variance[pair]))
     gap = abs(float(found.mean[pair]))
@@ -253,14 +255,4 @@ def _expected(found: Look, pair: int, needed: float, size: int) -> list[float]:
     labels = np.maximum(labels, least)
     if not found.more[pair]:  # all labels of a pool tell any difference on it
         labels = np.minimum(labels, size)
-    return [float(np.ceil(x)) for x in labels]
-
-
-def alike(gap: Gap, indifference: float) -> bool:
-    """Return whether two models surely differ by less than is worth a label.
-
-    >>> alike(Gap("a", "b", 0.001, [-0.003, 0.004], False), 0.005)
-    True
-    """
-    low, high = gap.interval
-    return max(-low, high) < indifference
+    return [float(np.ceil(x)) if np.isfinite(x) else float("nan") for x in labels]

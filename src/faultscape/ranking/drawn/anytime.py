@@ -268,8 +268,8 @@ def better_of_all(found: np.ndarray, models: int, level: float = LEVEL) -> np.nd
     """Return (J, J) whether the row model is better than the column model, from the evidence ``found`` (2, P)
     so far.
 
-    At any look all differences that Holm's procedure finds are right with probability ``level``, and so is a
-    model that is said to be the best. That needs less evidence: who is wrongly the best beats each other
+    At any look all differences that Holm's procedure finds are right with probability ``level``, and so is
+    the model called the best. That needs less evidence: who is wrongly the best beats each other
     model, and so one that is truly best, which can happen in J ways, not J (J - 1).
 
     >>> found = np.array([[4.5, 4.5, 0.0], [-9.0, -9.0, 0.0]])

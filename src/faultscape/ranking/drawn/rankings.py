@@ -6,7 +6,8 @@ where unknown. ``lure`` weights each label by the inverse of its probability of 
 ``prediction_powered`` adds what the models' predictions say about unlabelled images. Both are scores on the
 pool that was drawn from; ``corpus`` adds the images on which no two models differ, from labels drawn there.
 ``margins`` is how far a model is above the mean of all, with the same control variate. ``reuse_margins`` uses
-the labels for it without weights, while its intervals and ranks come from the weighted estimate. If
+the labels for it without weights, and of classifiers begins with their agreement (`leader`), while its
+intervals and ranks come from the weighted estimate. If
 ``speaks_of`` is "pool", intervals hold for the pool. If it is "chosen", they describe the chosen images
 alone, by redrawing them: for selectors that do not draw at random, re-use of labels (the bootstrap ignores
 that the pool is finite), draws of which some were skipped, and everything made of rounds that learnt from
@@ -32,7 +33,7 @@ from faultscape.ranking import replicates
 from faultscape.ranking.agreement import plain
 from faultscape.ranking.assembly import Findings
 from faultscape.ranking.catalogue import SELECTION, entry, words_of
-from faultscape.ranking.drawn import estimate_intervals, estimates
+from faultscape.ranking.drawn import any_look, estimate_intervals, estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
 from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates, lure_weights
@@ -85,6 +86,7 @@ class Draws:
     widen: float = 1.0
     where: Domain | None = None
     alone: bool = False  # without the rankings of the other population
+    anytime: bool = False  # one ranking, of intervals that hold at any look, instead of those for one look
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
         """Return the rankings that re-use labels, and the estimates that the draws allow."""
@@ -109,18 +111,24 @@ class Draws:
         table = self._reused(part, options, found, by_chance=by_chance)
         said = [*table.notes, *found.notes]
         loose = []
-        if by_chance and by_learning(self.rows, self.learns):
+        # at any look draws may have learnt from labels: each step is unbiased by itself
+        if by_chance and by_learning(self.rows, self.learns) and not self.anytime:
             loose.append("rounds learnt from labels")
             said.append(
                 f"{loose[0]}: intervals are descriptive, since simulated ones held the truth too seldom"
             )
         skipped = counted is not None and counted.skipped
         loose += [SKIPPED_DRAWS] if skipped else []
-        if future and counted and found.even and len(part.images) == len(counted.columns) and not skipped:
+        redrawn = future and counted and found.even and len(part.images) == len(counted.columns)
+        if redrawn and not skipped and not self.anytime:
             table = replace(
                 table, rankings={name: replace(one, speaks_of=FUTURE) for name, one in table.rankings.items()}
             )
-        estimated = self._rows(panel.models, found, options, CHOSEN if loose else self.population)
+        speaks_of = CHOSEN if loose else self.population
+        if self.anytime and counted is not None:
+            estimated = Table({any_look.NAME: self._at_any_look(panel, counted, speaks_of)}, {}, {}, [])
+        else:
+            estimated = self._rows(panel.models, found, options, speaks_of)
         said += [note] if counted and (note := self._shift_note(panel, counted, estimated.rankings)) else []
 
         partly = np.array([image in self.partly for image in part.images], bool)
@@ -139,7 +147,7 @@ class Draws:
                 of_pool = {name: row for name, row in other.table.rankings.items() if row.speaks_of == POOL}
             else:
                 to_come = {name: row for name, row in other.table.rankings.items() if row.speaks_of == FUTURE}
-        usable = [name for name in found.estimates if not estimated.rankings[name].unusable]
+        usable = [name for name, row in estimated.rankings.items() if not row.unusable and name != REUSED]
         return Findings(
             part,
             Table(
@@ -158,6 +166,7 @@ class Draws:
                 "interval": _intervals_are(usable),
             }
             | ({"descriptive": ", and ".join(loose)} if loose else {})
+            | ({"anytime": True} if self.anytime else {})
             | words_of(options.extra),
             labels=labels,
             partly=partly,
@@ -197,6 +206,12 @@ class Draws:
             margins = drawn_estimates.reused_margins(part, weights, expected)
             scored |= {} if margins is None else {REUSED: Scored(margins, images)}
         return with_intervals(scored, part, options.extra, groups_told=found.groups)
+
+    def _at_any_look(self, panel: Panel, counted: Steps, speaks_of: str) -> ModelRanking:
+        """Return the ranking whose intervals may be looked at after every label."""
+        future = self.population == FUTURE
+        row = any_look.any_look(counted, panel, self.expected, future=future, widen=self.widen)
+        return replace(row, speaks_of=speaks_of, gaps=[] if speaks_of == CHOSEN else row.gaps)
 
     def _rows(self, models: tuple[str, ...], found: Found, options: RankingOptions, speaks_of: str) -> Table:
         """Return the estimates as rankings, whose intervals speak of a population, or of chosen images."""
@@ -340,6 +355,7 @@ def _intervals_are(unbiased: list[str]) -> str:
     wilson = ", ".join([*(name for name in unbiased if entry(name).interval == "wilson"), "reuse_mean"])
     return (
         "percentile bootstrap over images; of "
+        + (f"{any_look.NAME} sequences that hold at any look, of " if any_look.NAME in unbiased else "")
         + ("margins Student's t, of " if MARGINS in unbiased else "")
         + f"{wilson} Wilson's"
     )

@@ -5,8 +5,9 @@ Conventions: ``worlds`` (W, J) are possible mean losses, small = good, of which 
 number of labels is computed for each world; the result is the median and the range that covers 90 % of the
 worlds. A best model or an order is *right* if the chances that any of the comparisons behind it comes out
 wrong sum to at most 5 %; it is *proved* if each of them passes a test at the level .05 / (J (J - 1)),
-Bonferroni's for all pairs and the first step of Holm's, with a power of 80 %. Labelling the whole pool
-answers every question about it.
+Bonferroni's for all pairs and the first step of Holm's, with a power of 80 %. *Anytime* is when people who
+look after every label are expected to stop (`drawn.anytime`). Labelling the whole pool answers every question
+about it.
 Source: Rubin 1981 (weights of worlds); Evensen 2003 (the update by perturbed observations); the rest is
 arithmetic of the normal distribution, and ours.
 """
@@ -20,6 +21,7 @@ from scipy.special import ndtr, ndtri
 
 from faultscape.errors import RankingError
 from faultscape.metrics.intervals.units import LEVEL
+from faultscape.ranking.drawn import anytime
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.planning.label_variances import Curve, variance
 from faultscape.ties import EQUAL
@@ -33,7 +35,7 @@ BELIEVED = {"classification": 0.5, "segmentation": 0.25}
 ALONE = 3.0  # standard deviation of a model's own offset, in units of the spread of the worlds
 PREDICTABLE = 10  # a range that spans more than this factor predicts nothing
 TRUST = 10  # number of labels at which a measured variance gets half the weight
-QUESTIONS = ("best", "order", "best_proved", "order_proved")
+QUESTIONS = ("best", "order", "best_proved", "order_proved", "best_anytime", "order_anytime")
 
 
 def worlds(
@@ -175,9 +177,16 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     pairs = (place + place.T)[better, worse]
     alike = (gap < EQUAL) & (found.pairs[0, pairs] <= 0)
     limit = _proof(j)
+    looks = anytime.log_inverse(j if question.startswith("best") else j * (j - 1))
 
     def answered(numbers: np.ndarray) -> np.ndarray:
         error = np.sqrt(variance(found, numbers, pairs))
+        if question.endswith("anytime"):
+            number = numbers[:, None].astype(float)
+            worth = found.pool * number / np.maximum(found.pool - number, 1e-9)
+            told = anytime.mixture(gap, error**2, worth, np.maximum(number - 1, 1)) >= looks
+            told &= number >= anytime.START
+            return np.asarray((told | (error <= 0)).all(1))
         distance = np.divide(gap, error, out=np.full(gap.shape, np.inf), where=error > 0)
         if question.endswith("proved"):
             return np.asarray((distance >= limit).all(1))

@@ -18,7 +18,7 @@ from faultscape.ranking.planning.label_variances import inclusion
 from faultscape.verbs.plan.facts import Looked, Measured
 from faultscape.verbs.plan.result import Needed, PairNeeded, Questions
 
-ASKED = ("best", "best_proved", "order", "order_proved", "scores")
+ASKED = ("best", "best_proved", "best_anytime", "order", "order_proved", "order_anytime", "scores")
 _AGREED = "it never draws images on which all models agree, and scores depend on those too"
 _SAME = "models that never differ cannot be compared, and do not show how often they are right"
 _UNSEEN = "models agree on every image that was looked at"

@@ -14,13 +14,14 @@ from faultscape.reading.artefact import Artefact, command
 from faultscape.reading.study import Study
 from faultscape.reporting.verdict import PairNeed
 from faultscape.selection.definitions import ROUND, learns
-from faultscape.standings import ENOUGH, FEW, FEW_POINTS
+from faultscape.standings import ENOUGH, FEW, FEW_POINTS, rival_gaps
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import (
     candidates,
     labels_for_images_to_come,
     left,
+    of_pool,
     open_points,
     open_selections,
     points_needed,
@@ -50,9 +51,22 @@ def more_images(study: Study, name: str, needs: Mapping[tuple[str, str], PairNee
     needed = _UNFORETOLD
     if held is not None and not rivals and math.isfinite(total := labels_for_images_to_come(held)):
         needed = math.ceil(total) - have
+    elif looked := _looked_at(study, name):
+        needed = math.ceil(max(looked)) - have
     elif asked and not any(math.isnan(need.labels) for need in asked):
         needed = int(max(need.labels for need in asked)) - have
     return min(max(_STEP * math.ceil(needed / _STEP), _STEP), have, most)
+
+
+def _looked_at(study: Study, name: str) -> list[float]:
+    """Return how many labels in all the leader and each other model that could be best are expected to need
+    where these are looked at any time; [] where they are read once, or that cannot be predicted.
+    """
+    held = STANDINGS.table(study, name)
+    if held is None or "anytime" not in held.definitions:
+        return []
+    numbers = [gap.labels[0] if gap.labels else math.nan for gap in rival_gaps(of_pool(held))]
+    return [] if any(map(math.isnan, numbers)) else numbers
 
 
 def more_points(study: Study, name: str) -> int:

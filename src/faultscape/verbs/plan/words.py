@@ -254,11 +254,26 @@ def _question(found: LabelPlan, name: str) -> list[str]:
     said = [f"none: {why}" for why in whys]
     if any(row["predictable"] is False for row in rows.values()):
         said.append(f"?: cannot be predicted {before}: the range spans more than a factor of {PREDICTABLE}")
+    said += [_looked(tests)] if (tests := found.questions.get(f"{name}_anytime")) else []
     advised = found.recommended
     if rows != found.questions[advised["question"] if advised else "best"]:
         # for that question, the recommendation already says it
         said += [more] if (more := fewer(rows, advised["selector"] if advised else None)) else []
     return [title, *lines, *(line for text in said for line in wrapped(text, "  "))]
+
+
+def _looked(rows: dict[str, Needed]) -> str:
+    """Return after how many labels those who look at any time are expected to stop.
+
+    >>> row = {"labels": 60, "low": 50, "high": 183, "predictable": True}
+    >>> _looked({"random": row, "mad": row | {"labels": 90}})
+    'looking after every label (rank --anytime) is expected to stop after 60 to 90'
+    """
+    known = {name: row for name, row in rows.items() if row["predictable"]}
+    if not known:
+        return "when looking after every label (rank --anytime) would stop cannot be predicted"
+    ends = _range({"labels": None, "low": _least(known, "labels"), "high": _most(known, "labels")})
+    return f"looking after every label (rank --anytime) is expected to stop after {ends}"
 
 
 def _unknown(rows: dict[str, Needed], proved: dict[str, Needed] | None, before: str) -> str:

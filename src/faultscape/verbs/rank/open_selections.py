@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import ROUND, learns
-from faultscape.standings import FEW, Standings, could_be_best, labels_to_tell, of_both
+from faultscape.standings import (
+    FEW,
+    ModelRanking,
+    Standings,
+    could_be_best,
+    indifference_of,
+    labels_to_tell,
+    not_worth_going_on,
+    of_both,
+)
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.select import artefact as selection
@@ -70,7 +79,20 @@ def _is_open(study: Study, name: str) -> bool:
         return False
     if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(study, name):
         return False
+    if _is_not_worth_it(study, name):
+        return False
     return not is_decided(study, name) and left(study, name) > 0
+
+
+def _is_not_worth_it(study: Study, name: str) -> bool:
+    """Whether standings show that models differ by less than is worth more labels (`--indifference`)."""
+    held = STANDINGS.table(study, name)
+    if held is None or not indifference_of(held):
+        return False
+    from faultscape.reporting.competition.standing_tables import recommended
+
+    pool, later = of_both(held, recommended(held))
+    return not_worth_going_on(later if later is not None and later.gaps else pool, indifference_of(held))
 
 
 def _has_no_intervals(study: Study, name: str) -> bool:
@@ -99,6 +121,14 @@ def left(study: Study, name: str) -> int:
     """Return how many images the draws have not taken yet; a draw records the size of its pool."""
     rows = study.selections[name].slots.draws
     return rows[0].pool - len(rows) if rows else 0
+
+
+def of_pool(held: Standings) -> ModelRanking:
+    """Return the recommended ranking of the pool, of standings that have one."""
+    # rankings load scipy
+    from faultscape.reporting.competition.standing_tables import recommended
+
+    return of_both(held, recommended(held))[0]
 
 
 def candidates(held: Standings) -> list[str]:

@@ -6,6 +6,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Looks:
+    """How often the result is read.
+
+    Parameters
+    ----------
+    anytime
+        Intervals that hold however often you look, so that you may rank after every label and stop when the
+        result is clear; for images drawn at random.
+    indifference
+        With --anytime: a difference of fewer points (hundredths of the score) is not worth more labels.
+    """
+
+    anytime: bool = False
+    indifference: float | None = None
+
+
+@dataclass(frozen=True)
 class VoteRules:
     """How people's answers count.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import VoteRules
+from faultscape.verbs.rank.options import Looks, VoteRules
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.verb import verb
 
@@ -20,6 +20,13 @@ def _check(options: RankOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
+    looks = options.looks
+    if looks.indifference is not None and not looks.anytime:
+        raise OptionError(
+            "--indifference is for --anytime: it says when more labels are not worth their cost"
+        )
+    if looks.indifference is not None and not 0 < looks.indifference < 100:
+        raise OptionError(f"--indifference is a number of points, above 0; got {looks.indifference:g}")
     if options.output and not options.where:
         raise OptionError(
             "--output is for --where; standings of a whole selection are written to standings.json"
@@ -44,6 +51,7 @@ def rank(
     where: list[str] | None = None,
     output: Place | None = None,
     votes: VoteRules = VoteRules(),
+    looks: Looks = Looks(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -91,6 +99,8 @@ def rank(
         With --where: a JSON file for these standings.
     votes
         How people's answers count: `VoteRules(weight_annotators=...)`.
+    looks
+        How often the result is read: `Looks(anytime=..., indifference=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
     """

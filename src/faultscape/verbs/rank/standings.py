@@ -61,6 +61,8 @@ def standings_of(
         definition |= {"annotator_weights": dict(known.weights or {})}
     if known.where is not None:
         definition |= {"where": known.where.words, "where_images": len(known.where.images)}
+    if asked.looks.indifference is not None:
+        definition |= {"indifference": asked.looks.indifference}
     options = RankingOptions(
         asked.resamples,
         asked.seed,
@@ -183,4 +185,5 @@ def recorded(options: RankOptions, *, classifies: bool) -> dict[str, float | int
     own = {"laplace": added_laplace(options)} if classifies else {"epsilon": added_epsilon(options)}
     rest = {name: getattr(options, name) for name in ("resamples", "seed", "all_labels", "population")}
     weighted = {"weight_annotators": True} if options.votes.weight_annotators else {}
-    return {**own, **rest, **weighted}
+    looked = {"anytime": True} if options.looks.anytime else {}
+    return {**own, **rest, **weighted, **looked}

@@ -26,6 +26,7 @@ from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
+from faultscape.verbs.rank.options import Looks
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -55,6 +56,8 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     slots = study.selection(selection).slots
     by_chance = artefact.is_by_chance(study, selection)
     check_population(options.population, by_chance, study.place, where=bool(options.where))
+    if options.looks.anytime:
+        _refuse_once(study, options, by_chance=by_chance)
     target = _target(study.root, options)
     for other in options.against:
         if other == selection:
@@ -80,7 +83,9 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         notes = list(standings.notes)
         for other in options.against:
             # without intervals, on its own pool
-            alone = replace(options, selection=other, benchmark=None, resamples=0, population="pool")
+            alone = replace(
+                options, selection=other, benchmark=None, resamples=0, population="pool", looks=Looks()
+            )
             theirs, other_images, _ = standings_of(study, truth, None, alone)
             compared[other] = compare_selections(standings, theirs, images, other_images)
             missing = theirs.labels["missing"]
@@ -94,6 +99,24 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
     said = [outside, _marks_note(study, truth, images)]
     return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
+
+
+def _refuse_once(study: Study, options: RankOptions, *, by_chance: bool) -> None:
+    """Raise OptionError where intervals hold for one look alone."""
+    slots = study.selections[options.selection].slots
+    if slots.points:
+        what = f"selection {options.selection} is of points, whose belief learns from all answers at once"
+    elif not slots.draws:
+        what = f"selection {options.selection} is of duels, which describe the chosen images alone"
+    elif not by_chance:
+        what = f"{slots.draws[0].selector} does not draw at random, so no label says anything of other images"
+    elif options.where:
+        what = "--where ranks a part of the pool, a ratio of two sums"
+    else:
+        return
+    raise OptionError(
+        f"--anytime is for images drawn at random: {what}; rank without --anytime, and read the result once"
+    )
 
 
 def _of_points(

@@ -1,9 +1,9 @@
 """What a campaign shows about results: the verdict, the rankings, how far people agree, where they differ,
 and how many more answers would settle an order.
 
-Conventions: numbers are formatted as text for tables; an unknown value is a dash. Intervals are valid for a
-number of answers that was fixed beforehand, and pages say so. People have their names here where they have
-any, else their pseudonyms.
+Conventions: numbers are formatted as text for tables; an unknown value is a dash. Of images drawn at random
+intervals hold at any time (`rank --anytime`); others for a number of answers that was fixed beforehand, and
+pages say so. People have their names here where they have any, else their pseudonyms.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Decisions:
 class ResultFacts:
     """The contents of the results page; ``why`` is the reason if there are answers but no standings. For
     choices, ``answers`` counts each person once per image and pair of models, as rankings do, and ``repeats``
-    counts the others. ``behind``: answers came since, and are being counted.
+    counts the others. ``behind``: answers came since, and are being counted. ``anytime``: intervals hold
+    however often one looks.
     """
 
     answers: int
@@ -83,6 +84,7 @@ class ResultFacts:
     masks: tuple[str, ...] = ()
     repeats: int = 0
     behind: bool = False
+    anytime: bool = False
 
 
 def results(
@@ -147,6 +149,7 @@ def results(
                 [],
                 why if rows else "",
                 decisions,
+                anytime=found is not None and "anytime" in found.definitions,
             )
         kept = voices.choices(_asked_choices(study, slots, options.truth))
     except FaultscapeError as error:
