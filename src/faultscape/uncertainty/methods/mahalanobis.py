@@ -47,9 +47,8 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
 def gaussian_of_each_class(
     features: Tensor, classes: Tensor, shrink: float = SHRINK
 ) -> tuple[Tensor, Tensor]:
-    """Return the means (K, D) as `class_gaussians` does, and W (K, D, D) such that W[k] (z - mean) has
-    identity covariance for the features z of class k, but for what is added to the diagonal. MetricError as
-    there.
+    """Return the means (K, D) of `class_gaussians`, and W (K, D, D) such that W[k] (z - mean) has identity
+    covariance for the features z of class k, apart from what is added to the diagonal. MetricError as there.
     """
     means, covariances = _moments(features, classes, shrink, shared=False)
     return means.float(), torch.stack([_whitening(one) for one in covariances]).float()
