@@ -20,6 +20,7 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from best_model import HEADING
 from label_table import ROOT, processor
 from leave_one_out import BUDGETS, KEPT
 from page_text import HEAD, figure_cell, keep_rows, split_row, write_row
@@ -259,7 +260,9 @@ def write() -> dict[str, str]:
     keep_rows("choice_sets", facts)
     keep_rows("choice_left_out", without)
     text = page(made, chosen, other_rules(tables["order"]), goals)
-    (ROOT / "docs" / "benchmarks" / "choice.md").write_text(text, encoding="utf-8")
+    file = ROOT / "docs" / "benchmarks" / "choice.md"
+    _, heading, peers = file.read_text(encoding="utf-8").partition(HEADING)  # best_model.py writes this part
+    file.write_text(f"{text}\n{heading}{peers}", encoding="utf-8")
     return chosen
 
 

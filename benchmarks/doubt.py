@@ -45,6 +45,7 @@ FITTED = {
     "odin": {},
     "standardised-max-logit": {},
     "mahalanobis": {},
+    "mahalanobis-class": {"method_options": fs.MethodOptions(covariance="class")},
     "neco": {},
     "energy-neco": {},
     "knn": {},
@@ -69,7 +70,11 @@ STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum a
 # learnt with unknown objects, beside the network
 TAUGHT = {"residual": {}, "reconstruction-taught": {}}
 # join the others, and learn on validation images, from which nothing else learns
-JOINED = {"fusion": {}, "fusion-spatial": {"method_options": fs.MethodOptions(spatial=True)}}
+JOINED = {
+    "fusion": {},
+    "fusion-spatial": {"method_options": fs.MethodOptions(spatial=True)},
+    "fusion-mean": {"method_options": fs.MethodOptions(parts="residual,energy", equal_weights=True)},
+}
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
     "ce": ("msp", "energy"),

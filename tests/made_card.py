@@ -240,6 +240,7 @@ def card(
             {
                 "order": names,
                 "models": models,
+                "labelled": 24,
                 "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {},
             }
             if corruptions and models > 1

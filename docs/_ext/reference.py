@@ -178,7 +178,7 @@ def verb_pages() -> dict[str, str]:
     mark = ".. py:currentmodule:: faultscape"
     verbs = []
     for name in public.verbs():
-        page = name.written.partition(".")[0]
+        page = name.written.partition(".")[0].replace("_", "-")
         line = f"On the command line: :doc:`faultscape {page} </reference/verbs/{page}>`."
         if page in WITHOUT_COMMAND:
             page = WITHOUT_COMMAND[page]

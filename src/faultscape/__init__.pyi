@@ -47,6 +47,7 @@ from .verbs.predict.options import Shown as Shown
 from .verbs.rank import rank as rank
 from .verbs.rank.options import Looks as Looks
 from .verbs.rank.options import VoteRules as VoteRules
+from .verbs.rank_table import rank_table as rank_table
 from .verbs.reliability import reliability as reliability
 from .verbs.reliability.signature import Submission as Submission
 from .verbs.report import report as report

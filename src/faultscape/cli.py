@@ -31,7 +31,7 @@ from faultscape.command_line.result_json import result_json
 from faultscape.errors import FaultscapeError, OptionError, write_cure
 from faultscape.progress import progress_as
 from faultscape.terminal_lines import REPEATED
-from faultscape.verbs.verb_list import GROUPS, VERBS
+from faultscape.verbs.verb_list import GROUPS, VERBS, function_of
 
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _SERVERS = ("view", "label serve")  # what these print is what a person waits for
@@ -52,9 +52,10 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         group_parameters=cyclopts.Group("Parameters", validator=_check_words, sort_key=0),
     )
     if words and words[0] in VERBS:
-        name = GROUPS[words[0]].get("".join(words[1:2]), "") if words[0] in GROUPS else words[0]
+        folder = function_of(words[0])
+        name = GROUPS[words[0]].get("".join(words[1:2]), "") if words[0] in GROUPS else folder
         if name:
-            _prepare_groups(getattr(importlib.import_module(f"faultscape.verbs.{words[0]}"), name))
+            _prepare_groups(getattr(importlib.import_module(f"faultscape.verbs.{folder}"), name))
     for verb in VERBS:
         if verb in GROUPS:
             group = cyclopts.App(name=verb, help_flags=(), version_flags=())
@@ -62,7 +63,7 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
                 group.command(f"faultscape.verbs.{verb}:{function}", name=name)
             app.command(group)
         else:
-            app.command(f"faultscape.verbs.{verb}:{verb}", name=verb)
+            app.command(f"faultscape.verbs.{function_of(verb)}:{function_of(verb)}", name=verb)
     return app
 
 

@@ -19,6 +19,7 @@ import pytest
 from faultscape.cli import GROUPS, VERBS, build
 from faultscape.command_line.commands import SHORT
 from faultscape.command_line.output_options import split
+from faultscape.verbs.verb_list import function_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -83,7 +84,7 @@ def test_every_command_and_option_of_the_documentation_exists(page: str, words: 
         return
     line = [SHORT.get(w, w) for w in given]
     command, bound, _ = build(line).parse_args(line, print_error=False, exit_on_error=False)
-    assert command.__name__.rstrip("_") in words, page
+    assert command.__name__.rstrip("_") in [word.replace("-", "_") for word in words], page
     assert bound.arguments
 
 
@@ -171,7 +172,7 @@ def lines_of_python() -> Iterator[tuple[str, str]]:
 def test_every_command_has_a_line_of_python() -> None:
     said = [code for _, code in lines_of_python()]
     for command in COMMANDS:
-        name = command.replace(" ", ".") + ("_" if command.endswith("import") else "")
+        name = function_of(command).replace(" ", ".") + ("_" if command.endswith("import") else "")
         assert any(f"fs.{name}(" in code for code in said), command
 
 
@@ -182,8 +183,9 @@ def test_every_line_of_python_fits_the_verb(page: str, code: str) -> None:
     calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
     assert len({ast.unparse(call.func) for call in calls}) == len(calls)
     path = ast.unparse(calls[0].func).split(".")
-    assert path[:2] == ["fs", page]
-    function = getattr(fs, page) if len(path) == 2 else getattr(getattr(fs, page), path[2])
+    verb = function_of(page)
+    assert path[:2] == ["fs", verb]
+    function = getattr(fs, verb) if len(path) == 2 else getattr(getattr(fs, verb), path[2])
     for call in calls:  # the verb's own, and groups of options in it
         of = function if call is calls[0] else getattr(fs, ast.unparse(call.func).removeprefix("fs."))
         inspect.signature(of).bind(*call.args, **{k.arg: k.value for k in call.keywords if k.arg is not None})

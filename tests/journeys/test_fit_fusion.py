@@ -15,7 +15,7 @@ from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import digest, read_about
 from faultscape.verbs import graph
 from made_methods import fitted, kept, scored
-from made_training import ONE, Trained, copy_of, image_of
+from made_training import ONE, Trained, copy_of, doubt_of, image_of
 from refusals import refused, told
 
 TAUGHT = fs.FitData(negatives="train-fishyscapes-v2")
@@ -110,6 +110,22 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
     less = replace(some, parts="entropy,margin")
     (found,) = fitted(parts, "fusion", data=JOINED, method_options=less).methods
     assert (found.flags, found.layers) == (("trained-with-ood",), ())
+
+
+def test_with_equal_weights_no_unknown_object_teaches_a_fusion(parts: Trained) -> None:
+    equal = fs.MethodOptions(parts="entropy,mahalanobis", equal_weights=True)
+    (found,) = fitted(parts, "fusion", data=JOINED, method_options=equal).methods
+    about = read_about(file_of(parts, "fusion"))
+    assert (found.flags, about.families) == ((), ())
+    assert about.negatives == "val-fishyscapes-v2"
+    assert set(about.more["fit"]["weights"].values()) == {0.5}
+    scored(parts, "fusion", "entropy", "mahalanobis")
+    fused = kept(parts, "fusion").ravel()
+    for one in (doubt_of(parts.study, "plain", "entropy"), kept(parts, "mahalanobis")):
+        assert np.corrcoef(fused, one.ravel())[0, 1] > 0.3
+    both = fs.MethodOptions(equal_weights=True, spatial=True)
+    with refused(OptionError, "--spatial learns a network that joins parts, and --equal-weights does not"):
+        fitted(parts, "fusion", data=JOINED, method_options=both)
 
 
 @pytest.mark.parametrize("loss", ["outlier-head", "uno"])

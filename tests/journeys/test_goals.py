@@ -18,6 +18,7 @@ from faultscape.cli import main
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Draw
 from faultscape.ranking import catalogue as rankings_catalogue
+from faultscape.ranking.drawn.leader import Consensus, leading_margins
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
 from faultscape.selection import catalogue, information, proposals
@@ -130,6 +131,13 @@ def test_for_the_best_draws_learn_who_it_may_be(answers: made_answers.Answers) -
     assert next(iter(found.rankings)) == "reuse_margins"
     assert found.rankings["reuse_margins"].speaks_of == "chosen"  # an order: its intervals do not hold
     assert "reuse_margins, intervals descriptive" in repr(found)
+    right = (labels == answers.truth).astype(float)
+    everyone = Consensus(labels[:, differ], classes=5)
+    drawn = [answers.images.index(row.image) for row in more]
+    leading = leading_margins(
+        right[:, drawn], everyone(right[:, drawn]), np.searchsorted(differ, drawn), everyone.noise
+    )
+    assert list(found.rankings["reuse_margins"].scores.values()) == pytest.approx(leading)
     # few labels chose one another
     assert {row.speaks_of for row in found.rankings.values() if not row.unusable} == {"chosen"}
 

@@ -39,7 +39,7 @@ label improt x -> unknown command 'label improt'. Did you mean 'import'? Availab
 --versoin -> there is no option --versoin. Did you mean '--version'?
 --josn status study -> there is no option --josn. Did you mean '--json'?
 completion bash -> Did you mean `faultscape --completion bash`?
-run study --resamples 5 -> ^run has no option --resamples; rank, measure, reliability have it; see `faultscape run --help`
+run study --resamples 5 -> ^run has no option --resamples; rank, measure, reliability, rank-table have it; see `faultscape run --help`
 run study --as order -> ^run has no option --as; select, stress holdout, fit have it; see
 select study --conkordance x -> ^select has no option --conkordance. Did you mean '--concordance'? See `faultscape select --help`
 select none --no-dry-run -> select has no option --no-dry-run. Did you mean '--dry-run'?

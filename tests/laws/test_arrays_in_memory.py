@@ -181,6 +181,9 @@ CASES: dict[str, Case] = {
         {"correct": np.array([[0, 3], [2, 0]]), "total": np.array([[0, 4], [4, 0]])},
     ),
     **_room("ranking", "rank_sets", {"p_values": np.full((3, 3), 0.3)}),
+    "ranking.score_table": Case(
+        lambda scores: fs.ranking.score_table(["a", "b", "c"], scores).scores, {"scores": LOSSES}
+    ),
     **_room("ranking", "vote_weights margins", {"losses": LOSSES}),
     **_room("ranking", "lure", {"losses": LOSSES, "probability": np.full(8, 0.1)}, pool=12),
     **_room(
@@ -265,7 +268,7 @@ OTHERS = {
     "ranking": "against_places better_p_values border_range classifier_rankings combined deciding_points"
     " difference_intervals find_ranking leave_one_out loss_intervals margin_intervals open_range"
     " point_confusion point_difference_intervals point_intervals point_measure point_scores point_totals"
-    " pool_spread rank_accuracies ranks_from_points sandwich"
+    " pool_spread rank_accuracies rank_scores rank_table ranked_models ranked_pairs ranks_from_points sandwich"
     " spread_of_images_to_come standings uniform_steps",
     "selection": "class_duels drawing_weights duels effective find_selector point_probabilities read_scale"
     " uniform",

@@ -21,6 +21,7 @@ from faultscape.cli import GROUPS, VERBS, build, main
 from faultscape.engine import find
 from faultscape.terminal_lines import REPEATED, flag_of
 from faultscape.verbs.verb import options_of
+from faultscape.verbs.verb_list import function_of
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -157,7 +158,7 @@ def test_type_checkers_see_the_options_that_signatures_have() -> None:
 
 
 def test_what_a_verb_takes_from_another_is_its_work_not_its_signature() -> None:
-    signatures = {(f"faultscape.verbs.{verb}", verb) for verb in VERBS}
+    signatures = {(f"faultscape.verbs.{name}", name) for name in map(function_of, VERBS)}
     for path in sorted((SOURCE / "verbs").rglob("*.py")):
         if path.relative_to(SOURCE / "verbs").parts[0] in {"run", "demo"}:
             continue
@@ -178,7 +179,8 @@ def test_a_verb_has_fifteen_parameters_of_its_own_at_most_and_help_shows_the_oth
     app = build((verb, "--help"))[verb]
     function = app.default_command
     if not callable(function):
-        function = getattr(importlib.import_module(f"faultscape.verbs.{verb}"), verb)
+        name = function_of(verb)
+        function = getattr(importlib.import_module(f"faultscape.verbs.{name}"), name)
     of = options_of(function)
     assert sum(group is None and option not in REPEATED for option, group in of.items()) <= 15
     page = (SOURCE.parents[1] / "docs" / "reference" / "verbs" / f"{verb}.md").read_text(encoding="utf-8")
@@ -206,7 +208,7 @@ def test_the_help_of_no_verb_loads_a_library() -> None:
         for verb in VERBS:
             if verb not in GROUPS:
                 build([verb, "--help"])[verb].assemble_argument_collection()
-            importlib.import_module(f"faultscape.verbs.{{verb}}")
+            importlib.import_module("faultscape.verbs." + verb.replace("-", "_"))
             print(verb, *[m for m in {HEAVY!r} if m in sys.modules])"""
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert said.splitlines() == list(VERBS)

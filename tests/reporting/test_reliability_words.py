@@ -7,7 +7,7 @@ import re
 import pytest
 
 from faultscape.reporting.reliability.document import CORRUPTED
-from faultscape.reporting.reliability.words import card_text
+from faultscape.reporting.reliability.words import card_text, doubt_text
 from made_card import card, without_sets
 
 
@@ -52,3 +52,18 @@ def test_no_row_is_empty() -> None:
     rows = [line.split() for line in card_text("out", card(3)).splitlines() if line.startswith("random ")]
     assert rows
     assert all(set(row[1:]) != {"-"} for row in rows)
+
+
+def test_an_order_without_labels_that_labels_contradict_is_not_to_be_trusted() -> None:
+    what = card(3)
+    assert "do not trust the ranking by consistency" not in card_text("study/reliability", what)
+    upside_down = {**what["ranking"], "agreement": {"clean": -1.0, "corrupted": 1.0}}
+    told = " ".join(card_text("study/reliability", {**what, "ranking": upside_down}).split())
+    assert "the ranking by consistency here: 24 labelled images order the models the other way" in told
+
+
+@pytest.mark.parametrize("ranking", [{"labelled": 9}, {"agreement": {}}])
+def test_nor_is_one_that_hardly_any_label_checks(ranking: dict[str, object]) -> None:
+    said = doubt_text({**card(3)["ranking"], **ranking})
+    assert said.endswith("before three models and 10 labelled images check it")
+    assert doubt_text({}) == ""

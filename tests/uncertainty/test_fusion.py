@@ -31,7 +31,7 @@ class Shifted:
 
 
 WORD = "residual@0123456789ab"
-OPTIONS = {"parts": f"entropy,{WORD}", "spatial": True, "width": 4}
+OPTIONS = {"parts": f"entropy,{WORD}", "equal_weights": False, "spatial": True, "width": 4}
 
 
 def examples_of(torch, count: int = 6):
@@ -116,6 +116,31 @@ def test_a_fusion_weighs_the_part_that_sees_objects_and_finds_them(torch, spatia
     again = Fusion(["layer"], options, made.tensors(), parts)
     assert torch.equal(again.values(features, logits)[0], fused)
     np.testing.assert_array_equal(again.score([fused[0].numpy()], (8, 6)), fused[0, 0].numpy())
+
+
+def test_with_equal_weights_it_is_the_mean_of_parts_standardised_over_known_cells(torch) -> None:
+    from faultscape.metrics.pixel_facts import facts_of
+    from faultscape.uncertainty.methods.block_fit import BlockPlan
+    from faultscape.uncertainty.methods.evidence.fusion import Fusion
+
+    options = {**OPTIONS, "spatial": False, "equal_weights": True}
+    examples = examples_of(torch)
+    parts = {WORD: Shifted()}
+    made, numbers = Fusion.train(["layer"], options, examples, BlockPlan(60, 2e-2, 2), parts=parts)
+    assert numbers == {"weights": {"entropy": 0.5, WORD: 0.5}}
+    scores, labels = [], []
+    for number in range(len(examples)):
+        (part,) = examples(number)
+        features, logits, own = part.shown("cpu")
+        scores.append(np.stack([facts_of(logits[0].numpy(), (8, 6)).entropy, features[0][0, 0].numpy()]))
+        labels.append(own[0].numpy())
+    rows = np.stack(scores, 1).astype(float)
+    known = rows[:, np.stack(labels) == 0]
+    standard = (rows - known.mean(1)[:, None, None, None]) / known.std(1)[:, None, None, None]
+    (part,) = examples(3)
+    features, logits, _ = part.shown("cpu")
+    (fused,) = made.values(features, logits)
+    np.testing.assert_allclose(fused[0, 0].numpy(), standard[:, 3].mean(0), atol=1e-5)
 
 
 @pytest.mark.usefixtures("torch")

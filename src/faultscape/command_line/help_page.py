@@ -19,7 +19,7 @@ from importlib.resources import files
 
 from faultscape.command_line.commands import Command, Option, argument_words, command
 from faultscape.command_line.output_options import ROWS
-from faultscape.verbs.verb_list import GROUPS, SECTIONS
+from faultscape.verbs.verb_list import GROUPS, SECTIONS, function_of
 
 ABOUT = (
     "Choose between segmentation models, or image classifiers, and learn how far to trust them, with few"
@@ -92,6 +92,11 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape measure truth/ unet=maps/unet fcn=maps/fcn --classes cityscapes",
         "faultscape measure masks/ --anomaly msp=scores/msp flow=scores/flow",
         "faultscape measure study --set fog-3",
+    ),
+    ("rank-table",): (
+        "faultscape rank-table scores.csv -o ranking.html",
+        "faultscape rank-table scores.parquet --better dice=high,hd95=low --missing 0",
+        "faultscape rank-table unet=unet/summary.json resenc=resenc/summary.json",
     ),
     ("report",): ("faultscape report study", "faultscape report study --selection order --output order.html"),
     ("stress", "corrupt"): (
@@ -210,7 +215,8 @@ def verb_line(verb: str) -> str:
     >>> verb_line("rank")
     'Rank the models from the labels so far, with intervals.'
     """
-    first = (files("faultscape.verbs") / verb / "__init__.py").read_text(encoding="utf-8").partition("\n")[0]
+    folder = files("faultscape.verbs") / function_of(verb)
+    first = (folder / "__init__.py").read_text(encoding="utf-8").partition("\n")[0]
     line = first.removeprefix('"""').removesuffix('"""').partition(": ")[2]
     return line[:1].upper() + line[1:]
 

@@ -289,7 +289,8 @@ RANKINGS: tuple[Ranking, ...] = (
         "reuse_margins",
         "Margins, all labels",
         "Margins, all",
-        "margins of the labels as they come, without the weights of the draws",
+        "margins of the labels as they come, without the weights of the draws; of classifiers drawn towards"
+        " what their agreement lets expect",
         "ours",
         REUSE,
         "draws",

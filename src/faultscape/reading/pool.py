@@ -212,7 +212,7 @@ class Pool:
     """The images that a selection draws from, one of each group of near-duplicates: the one it drew, else the
     first. The expected loss (J, N) of each model on the first of each, and on those named. The images on
     which no two models differ, which it leaves out, with all their near-duplicates, and how many others it
-    leaves out.
+    leaves out. The ``labels`` (J, N) of classifiers on the first of each.
     """
 
     images: list[str]
@@ -221,6 +221,7 @@ class Pool:
     agreed: list[str]
     like_agreed: frozenset[str]
     others: int
+    labels: np.ndarray | None = None
 
 
 def drawn_from(study: Study, slots: Slots, trust: np.ndarray | None = None) -> Pool:
@@ -234,7 +235,8 @@ def drawn_from(study: Study, slots: Slots, trust: np.ndarray | None = None) -> P
     # information draws from the images on which models differ, whatever their weights
     by_itself = selector.chance and not selector.informed
     pool = read_drawing_pool(study, define)[0]
-    needs = dict.fromkeys([*(selector.needs if by_itself else ()), "dispute", "expected"])
+    told = ["dispute", "expected", *(["labels"] if study.classifies else [])]
+    needs = dict.fromkeys([*(selector.needs if by_itself else ()), *told])
     facts = gather(study, slots.models, define, [*needs], trust)
     weight = weights_as_defined(define if by_itself else {**define, "selector": "disputed"}, facts)
     inside = np.flatnonzero((weight > 0) & draws.representatives(pool.families, weight > 0))
@@ -252,6 +254,7 @@ def drawn_from(study: Study, slots: Slots, trust: np.ndarray | None = None) -> P
         [names[k] for k in at_agreed.tolist()],
         frozenset(names[k] for k in alike.tolist()),
         int(others.sum()),
+        facts["labels"][:, inside] if "labels" in facts else None,
     )
 
 

@@ -6,6 +6,7 @@ from . import label as label
 from . import plan as plan
 from . import predict as predict
 from . import rank as rank
+from . import rank_table as rank_table
 from . import report as report
 from . import run as run
 from . import scale as scale

@@ -13,7 +13,7 @@ from typing import Any
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a study": ("collect", "predict", "compare", "scale"),
     "Choose images and rank models": ("select", "label", "rank", "plan", "report"),
-    "Measure": ("measure", "stress", "reliability"),
+    "Measure": ("measure", "stress", "reliability", "rank-table"),
     "Train": ("train", "fit"),
     "All in one, and look": ("run", "status", "show", "view", "demo"),
 }
@@ -53,7 +53,17 @@ REMOVALS = (  # words that people type to remove something, and the commands tha
 def signature_of(words: tuple[str, ...]) -> Callable[..., Any]:
     """Return the function of a command, such as ``("label", "export")``."""
     verb, *rest = words
-    return getattr(import_module(f"faultscape.verbs.{verb}"), GROUPS[verb][rest[0]] if rest else verb)
+    name = function_of(verb)
+    return getattr(import_module(f"faultscape.verbs.{name}"), GROUPS[verb][rest[0]] if rest else name)
+
+
+def function_of(verb: str) -> str:
+    """Return the name of a verb's function in Python, which is that of its folder.
+
+    >>> function_of("rank-table")
+    'rank_table'
+    """
+    return verb.replace("-", "_")
 
 
 def title_of(words: tuple[str, ...]) -> str:
@@ -62,4 +72,4 @@ def title_of(words: tuple[str, ...]) -> str:
     >>> title_of(("label", "export"))
     'LabelExportOptions'
     """
-    return f"{''.join(word.capitalize() for word in words)}Options"
+    return f"{''.join(word.capitalize() for verb in words for word in verb.split('-'))}Options"

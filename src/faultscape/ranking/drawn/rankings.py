@@ -6,7 +6,8 @@ where unknown. ``lure`` weights each label by the inverse of its probability of 
 ``prediction_powered`` adds what the models' predictions say about unlabelled images. Both are scores on the
 pool that was drawn from; ``corpus`` adds the images on which no two models differ, from labels drawn there.
 ``margins`` is how far a model is above the mean of all, with the same control variate. ``reuse_margins`` uses
-the labels for it without weights, while its intervals and ranks come from the weighted estimate. If
+the labels for it without weights, and of classifiers begins with their agreement (`leader`), while its
+intervals and ranks come from the weighted estimate. If
 ``speaks_of`` is "pool", intervals hold for the pool. If it is "chosen", they describe the chosen images
 alone, by redrawing them: for selectors that do not draw at random, re-use of labels (the bootstrap ignores
 that the pool is finite), draws of which some were skipped, and everything made of rounds that learnt from

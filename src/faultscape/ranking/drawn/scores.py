@@ -19,6 +19,7 @@ from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.estimates import Estimates
+from faultscape.ranking.drawn.leader import believed, leading_margins
 from faultscape.ranking.drawn.populations import to_come
 from faultscape.ranking.drawn.steps import WORTH, Steps
 from faultscape.ranking.panel import Panel, group_numbers
@@ -44,17 +45,25 @@ OF_DATA_TO_COME = "intervals speak of data to come, of which this pool is a samp
 class Expected:
     """The ``losses`` (J, N) to expect of each model on each of the ``images`` of the pool, of a group of
     near-duplicates those of the first, and of the image that the pool names (``named``), where another may be
-    drawn.
+    drawn. Of classifiers also the scores (J, N) that their ``consensus`` lets expect, and the ``noise`` of
+    one label (`leader`).
     """
 
     images: Sequence[str]
     losses: np.ndarray
     named: np.ndarray | None = None
+    consensus: np.ndarray | None = None
+    noise: float = 0.0
 
     def only(self, images: Collection[str]) -> Expected:
         """Return those of some images."""
         there = [k for k, image in enumerate(self.images) if image in images]
-        return Expected([self.images[k] for k in there], np.asarray(self.losses)[:, there])
+        return Expected(
+            [self.images[k] for k in there],
+            np.asarray(self.losses)[:, there],
+            consensus=None if self.consensus is None else self.consensus[:, there],
+            noise=self.noise,
+        )
 
     def places(self, names: Sequence[str]) -> np.ndarray:
         """Return the places (M,) of images in the pool; -1 for others."""
@@ -132,9 +141,12 @@ def unbiased(
         controls[MARGINS] = own, said, (-most, most)
         controls["prediction_powered"] = losses, left.losses, estimates.SHARES
         if not even:
-            steps = estimates.uniform_steps(number, size)
-            again = estimates.prediction_powered(own, steps, said, drawn, (-most, most))
-            reused = estimates.inside(again).loss
+            if left.consensus is not None:
+                reused = -leading_margins(1 - losses, left.consensus, drawn, left.noise)
+            else:
+                steps = estimates.uniform_steps(number, size)
+                again = estimates.prediction_powered(own, steps, said, drawn, (-most, most))
+                reused = estimates.inside(again).loss
     elif expected is not None:
         notes.append(
             "margins and prediction_powered are left out: the pool is no longer the one that was drawn from"
@@ -204,7 +216,8 @@ def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.
     + B, I) of the images; None if fewer than two are decided.
 
     The control variate corrects the bias of the choice of images as far as the expected losses predict it.
-    Its coefficients are those of all labels.
+    Its coefficients, and how far classifiers' labels are believed against their consensus, are those of all
+    labels.
 
     >>> panel = Panel.of(["unet", "fcn"], ["a", "b"], [[1, 1], [1, 0]])
     >>> reused_margins(panel, np.ones((1, 2)), Expected("abcd", np.zeros((2, 4))))
@@ -215,16 +228,23 @@ def reused_margins(panel: Panel, weights: np.ndarray, expected: Expected) -> np.
     if len(kept) < 2:
         return None
     own = estimates.margins(1 - panel.scores[:, kept])
-    said = estimates.margins(np.asarray(expected.losses))
-    even = estimates.uniform_steps(len(kept), len(expected.images))
-    said = estimates.prediction_powered(own, even, said, at[kept]).control @ said
+    if expected.consensus is None:
+        said = estimates.margins(np.asarray(expected.losses))
+        even = estimates.uniform_steps(len(kept), len(expected.images))
+        said = estimates.prediction_powered(own, even, said, at[kept]).control @ said
+    else:
+        said = estimates.margins(1 - expected.consensus)
+    residual = own - said[:, at[kept]]
     drawn = weights[:, kept].sum(1, keepdims=True)
     mean = np.divide(
-        weights[:, kept] @ (own - said[:, at[kept]]).T,
+        weights[:, kept] @ residual.T,
         drawn,
         out=np.full((len(weights), len(own)), np.nan),
         where=drawn > 0,
     )
+    if expected.consensus is not None:
+        # replicates differ by as much as labels alone do: the consensus is no evidence
+        mean -= (1 - believed(residual, expected.noise)) * residual.mean(1)
     return -(mean + said.mean(1))
 
 

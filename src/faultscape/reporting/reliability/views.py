@@ -43,6 +43,7 @@ from faultscape.reporting.reliability.questions import (
     trained_on,
 )
 from faultscape.reporting.reliability.tables import conditions_of, views_of
+from faultscape.reporting.reliability.words import doubt_text
 from faultscape.reporting.view import (
     Axis,
     ChartPoint,
@@ -444,6 +445,7 @@ def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
         "shares": shares_text(rows),
         "dots": [one for one in dots if one is not None],
         "agreement": dict(ranking.get("agreement") or {}),
+        "doubt": doubt_text(ranking),
         "models": len(order),
     }
 

@@ -100,9 +100,10 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
+    "covariance": (lambda value: value in ("shared", "class"), "shared or class"),
     **{
         key: (lambda value: isinstance(value, bool), "true or false")
-        for key in ("printed", "per_feature", "spatial")
+        for key in ("printed", "per_feature", "spatial", "equal_weights")
     },
 }
 _FLOW = {
@@ -143,7 +144,7 @@ METHODS: tuple[Method, ...] = (
         "min over classes of sqrt((f - m)' S^-1 (f - m) / D)",
         "mahalanobis:ClassDistance",
         "one",
-        {"shrink": 1e-4},
+        {"shrink": 1e-4, "covariance": "shared"},
         source="Lee et al. 2018",
     ),
     Method(
@@ -242,7 +243,15 @@ METHODS: tuple[Method, ...] = (
         "sum w s + g(s) of the parts' scores s, learnt with unknown objects",
         "evidence.fusion:Fusion",
         PARTS,
-        {"parts": "", "spatial": False, "steps": 2000, "rate": 5e-3, "batch": 4, "width": 16},
+        {
+            "parts": "",
+            "equal_weights": False,
+            "spatial": False,
+            "steps": 2000,
+            "rate": 5e-3,
+            "batch": 4,
+            "width": 16,
+        },
         source="Di Biase et al. 2021 (SynBoost)",
         learns=False,
         negatives="must",

@@ -377,8 +377,10 @@ def _about(
     work: Work, layers: Sequence[str], options: dict[str, Value], more: dict[str, object], *, tuned: bool
 ) -> MethodAbout:
     """Return the metadata of a fitted method."""
+    # equal weights follow from known pixels alone
+    taught = work.negatives if not options.get("equal_weights") else None
     flags = (
-        *((TAUGHT,) if work.negatives is not None else ()),
+        *((TAUGHT,) if taught is not None else ()),
         *((TUNED,) if tuned else ()),
         *(work.parts.flags if work.parts else ()),
     )
@@ -391,7 +393,7 @@ def _about(
         sets=_sets(work.rows),
         validation=work.asked.options.validation or "",
         negatives=work.negatives.name if work.negatives is not None else "",
-        family=work.negatives.family if work.negatives is not None else "",
+        family=taught.family if taught is not None else "",
         backbone=work.backbone.digest if work.backbone is not None else "",
         shown=work.model.shown,
         provenance=work.provenance,

@@ -38,6 +38,8 @@ class MethodOptions:
         equations 4 and 5 of Blum et al. 2021 are printed.
     shrink
         mahalanobis: the share of the mean variance added to the covariance's diagonal (default 1e-4).
+    covariance
+        mahalanobis: shared by all classes, or one for each class (default shared).
     temperature
         odin: divides logits (default 1).
     epsilon
@@ -68,6 +70,9 @@ class MethodOptions:
         head or a negative class if the network has one, and methods fitted to the model (default: entropy,
         margin, and of mahalanobis, residual, reconstruction, resynthesis and perceptual those that are
         fitted); perceptual: the fitted resynthesis that paints (default resynthesis).
+    equal_weights
+        fusion: the mean of the parts, each standardised over the known pixels of the images of --negatives;
+        nothing is learnt from their unknown objects (default false).
     spatial
         fusion: beside a weight for each part, learn a small network that sees the scores around a pixel, of
         `width` channels (default false).
@@ -76,6 +81,7 @@ class MethodOptions:
     k: int | None = None
     printed: bool | None = None
     shrink: float | None = None
+    covariance: str | None = None
     temperature: float | None = None
     epsilon: float | None = None
     steps: int | None = None
@@ -87,6 +93,7 @@ class MethodOptions:
     join: str | None = None
     per_feature: bool | None = None
     parts: str | None = None
+    equal_weights: bool | None = None
     spatial: bool | None = None
 
     @property

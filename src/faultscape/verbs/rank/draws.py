@@ -15,6 +15,7 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.leader import Consensus
 from faultscape.ranking.drawn.rankings import Draws
 from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected
 from faultscape.ranking.drawn.steps import steps
@@ -35,15 +36,15 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     """Return the standings of a selection that draws for all models."""
     classifies = known.study.settings.classifies
     mine = set(known.now.images)
-    losses = 1 - known.panel.scores[:, [image in mine for image in known.panel.images]]
+    scores = known.panel.scores[:, [image in mine for image in known.panel.images]]
     # looked at any time, a belief must not know later labels
-    trust = estimates.vote_weights(losses) if classifies and not asked.looks.anytime else None
+    trust = estimates.vote_weights(1 - scores) if classifies and not asked.looks.anytime else None
     pool = drawing_pool.drawn_from(
         known.study,
         replace(known.slots, models=known.now.models),
         trust,
     )
-    found = _drawn(known, asked, pool)
+    found = _drawn(known, asked, pool, _expected(pool, scores, len(known.study.classes)))
     whole = {*known.slots.images, *pool.images, *pool.agreed}
     if known.where is not None and not whole <= set(known.where.images):
         # which draws count depends on all of them
@@ -67,7 +68,7 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
     return standings
 
 
-def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draws:
+def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expected: Expected) -> Draws:
     """Return the draws of a selection from a pool as evidence, with labels of images on which all models
     agree.
     """
@@ -78,7 +79,7 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
     found = Draws(
         slots.draws,  # including discarded ones: they came from the pool
         learns(slots.definition),
-        Expected(pool.images, pool.expected, pool.named),
+        expected,
         lost=lost,
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
@@ -109,6 +110,15 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool) -> Draw
             columns = [k for k in there.columns.tolist() if images[k] in alike_]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     return replace(found, rest=(best, len(agreed)))
+
+
+def _expected(pool: drawing_pool.Pool, scores: np.ndarray, classes: int) -> Expected:
+    """Return what the models' predictions let expect of them, of classifiers with scores (J, M) so far."""
+    if pool.labels is None or not pool.images:
+        return Expected(pool.images, pool.expected, pool.named)
+    everyone = Consensus(pool.labels, classes)
+    consensus = everyone(scores[:, ~np.isnan(scores).any(0)])
+    return Expected(pool.images, pool.expected, pool.named, consensus, everyone.noise)
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray) -> float | None:

@@ -459,14 +459,16 @@ def ranking_without_labels(
     found: Judgement, labelled: Judgement, models: Sequence[str], clean: str
 ) -> dict[str, Any]:
     """Return the ranking of models by consistency, which needs no labels, and its agreement with the ranking
-    by the mIoU of ``labelled`` (Spearman), clean and corrupted; {} if fewer than two models have one.
+    by the mIoU of ``labelled`` (Spearman), clean and corrupted, with how many clean images are labelled for
+    all of them; {} if fewer than two models have one.
     """
     held = {name: found.evidence.get((name, "", CORRUPTED, "consistency")) for name in models}
     known = {name: number.value for name, number in held.items() if number is not None}
     if len(known) < 2:
         return {}
     order = sorted(known, key=lambda name: -known[name])
-    out: dict[str, Any] = {"order": order, "models": len(known), "agreement": {}}
+    checked = min(len(labelled.images.get((name, "", clean), ())) for name in known)
+    out: dict[str, Any] = {"order": order, "models": len(known), "labelled": checked, "agreement": {}}
     for condition, called in ((clean, "clean"), (CORRUPTED, "corrupted")):
         truth = {
             name: of.value

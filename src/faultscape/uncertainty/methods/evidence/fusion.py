@@ -6,7 +6,9 @@ network, named by the digest of its file (``residual@3fa2c1b2d4e5``). Scorers of
 read it from the layer ``:outlier``. Parts are scored at the grid of the logits, standardised over the images
 that teach, and joined there: sum w s + g(s). The network g, with ``spatial``, has three convolutions of 3 x
 3, of dilation 1, 2 and 4, and is 0 before training. The score is the log-odds of an unknown object where
-known and unknown cells are equally frequent.
+known and unknown cells are equally frequent. With ``equal_weights`` it is the mean of the parts instead,
+each standardised over the known cells, and no unknown object teaches it: weights that are learnt trust a part
+taught with such objects and nearly forget the others, which find what these objects are unlike.
 Source: Di Biase et al. 2021, "Pixel-wise Anomaly Detection in Complex Driving Scenes" (SynBoost): softmax
 entropy, softmax distance and perceptual difference join a dissimilarity network, as inputs and by weights
 found afterwards. They also show the image, resynthesis and labels to the joining network; here only scores
@@ -25,6 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from faultscape.errors import MetricError
 from faultscape.metrics.pixel_facts import facts_of
 from faultscape.metrics.scorers import score_pixels, scorer_named
 from faultscape.metrics.scores.trained_doubt import outlier_share
@@ -143,12 +146,16 @@ class Fusion(BlockMethod):
         """Return the method with a join learnt from examples, its last loss and the weights of its parts."""
         words = words_of(str(options["parts"]))
         scored = _Scored(examples, _Scores(words, parts), layers, device)
+        numbers: dict[str, object] = {}
         block = FusionBlock(
             shape_of(scored)[1], int(options["width"]) if options["spatial"] else 0, plan.seed
         )
-        loss = train_block(block, scored, plan, folder, key, device, tick)
-        weights = dict(zip(words, block.weight.tolist(), strict=True))
-        return cls(layers, options, block.state_dict(), parts), {"loss": loss, "weights": weights}
+        if options["equal_weights"]:
+            block.measure([_known_moments(scored)])
+        else:
+            numbers["loss"] = train_block(block, scored, plan, folder, key, device, tick)
+        numbers["weights"] = dict(zip(words, block.weight.tolist(), strict=True))
+        return cls(layers, options, block.state_dict(), parts), numbers
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
         """Return the fused score (N, 1, h, w), from what the parts make of the same features."""
@@ -161,6 +168,23 @@ class Fusion(BlockMethod):
         """Return the fused score (N, 1, h, w) of the values of each part and the grids of the layers."""
         self.block.to(logits.device)
         return (self.block(self._scores(values, grids, logits))[:, None],)
+
+
+def _known_moments(scored: Examples) -> tuple[Tensor, Tensor]:
+    """Return the mean and the deviation (P,) of the scores of known cells; MetricError if there are none."""
+    cells = 0
+    total = squares = torch.zeros((), dtype=torch.float64)
+    for number in range(len(scored)):
+        for part in scored(number):
+            known = part.logits[:, part.labels == KNOWN].double()
+            cells += known.shape[1]
+            total = total + known.sum(1)
+            squares = squares + known.square().sum(1)
+    if not cells:
+        raise MetricError("no cell of the network's output is known; blend smaller objects")
+    mean = total / cells
+    deviation = (squares / cells - mean.square()).clamp_min(0).sqrt()
+    return mean.float(), deviation.clamp_min(1e-6).float()
 
 
 class _Scores:

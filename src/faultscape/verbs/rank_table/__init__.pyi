@@ -1,0 +1,1 @@
+from .signature import rank_table as rank_table
