@@ -11,15 +11,18 @@ as good as each other, too, and fail where they did. *Stops* is the median
 number of labels at which the best is named. *Plan* is the smallest number at which one look of a fixed
 number, by Student's t and Holm over all pairs, names it in 95 % of campaigns; *peeks* what such looks claim
 falsely of all pairs, at any of the numbers of `GRID`. Every fifty repeats are one JSON file in a folder for
-temporary files, so that an interrupted run goes on; ``--page`` prints the table of all that lie there.
+temporary files, so that an interrupted run goes on; ``--page`` writes the table of docs/benchmarks/anytime.md from all that lie there.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import re
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from scipy.special import stdtr
 from faultscape.ranking.drawn import anytime
 from faultscape.ranking.simultaneous_ranks import better
 
+PAGES = Path(__file__).parents[1] / "docs" / "benchmarks"
 KEPT = Path(tempfile.gettempdir()) / "faultscape-anytime"
 BLOCK, CHUNK, MOST = 50, 2, 800
 LEARNT = 300  # labels of draws that learn
@@ -234,37 +238,49 @@ def block(name: str, how: str, kind: str, number: int, whole: Set) -> None:
     path.write_text(json.dumps(rows))
 
 
-def table() -> list[str]:
-    """Return the rows of the table."""
-    out = [
-        "| set | draws | models | false best, % | false of all, % | peeks, % | stops | plan | share | repeats |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in NAMES:
-        for how in ("order", "random", "best"):
-            for kind in KINDS:
-                files = sorted(KEPT.glob(f"{name}-{how}-{kind}-*.json"))
-                rows = [row for file in files for row in json.loads(file.read_text())]
-                if not rows:
-                    continue
-                looked = [row for row in rows if "names" in row]
-                share = {key: 100 * np.mean([row[key] for row in rows]) for key in ("best", "all")}
-                peeks = 100 * np.mean([row["peek"] for row in looked])
-                cells = " | | " if kind in MADE else _stops(rows, looked)
-                out.append(
-                    f"| {name} | {how} | {kind} | {share['best']:.1f} | {share['all']:.1f} | {peeks:.0f} |"
-                    f" {cells} | {len(rows)} |"
-                )
+def table() -> list[dict[str, str]]:
+    """Return the rows of the table, as text."""
+    out = []
+    for name, how, kind in product(NAMES, ("order", "random", "best"), KINDS):
+        files = sorted(KEPT.glob(f"{name}-{how}-{kind}-*.json"))
+        rows = [row for file in files for row in json.loads(file.read_text())]
+        if not rows:
+            continue
+        looked = [row for row in rows if "names" in row]
+        cells = {"set": name, "draws": how, "models": kind}
+        cells |= {
+            f"false {key}": f"{100 * np.mean([row[key] for row in rows]):.1f}" for key in ("best", "all")
+        }
+        cells["false of all"] = cells.pop("false all")
+        cells["peeks"] = f"{100 * np.mean([row['peek'] for row in looked]):.0f}" if how != "best" else ""
+        stops = ("", "", "") if kind in MADE else _stops(rows, looked)
+        out.append(
+            cells | dict(zip(("stops", "plan", "share"), stops, strict=True)) | {"repeats": f"{len(rows)}"}
+        )
     return out
 
 
-def _stops(rows: list[dict[str, Any]], looked: list[dict[str, Any]]) -> str:
+def _stops(rows: list[dict[str, Any]], looked: list[dict[str, Any]]) -> tuple[str, str, str]:
     stop = float(np.median([row["stop"] for row in rows]))
     enough = np.flatnonzero(np.mean([row["names"] for row in looked], 0) >= 0.95)
     plan = float(GRID[enough[0]]) if len(enough) else np.inf
     words = [f"{number:.0f}" if np.isfinite(number) else "more" for number in (stop, plan)]
-    share = f"{stop / plan:.2f}" if np.isfinite(stop) and np.isfinite(plan) else ""
-    return " | ".join([*words, share])
+    return words[0], words[1], f"{stop / plan:.2f}" if np.isfinite(stop) and np.isfinite(plan) else ""
+
+
+def page(rows: list[dict[str, str]]) -> None:
+    """Write the table as a file of data, and into its page."""
+    with (PAGES / "data" / "anytime.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    lines = [f"| {' | '.join(row.values())} |\n" for row in rows]
+    head = [f"| {' | '.join(rows[0])} |\n", f"|{'---|' * len(rows[0])}\n"]
+    text = (PAGES / "anytime.md").read_text(encoding="utf-8")
+    found = re.search(r"(?m)^\| set \|.*\n(?:\|.*\n)+", text)
+    assert found
+    text = text.replace(found[0], "".join([*head, *lines]))
+    (PAGES / "anytime.md").write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -281,7 +297,7 @@ def main() -> None:
                     block(name, "order", kind, number, whole)
                     for how in ("random", "best") if kind in MADE else ():
                         block(name, how, kind, number, whole)
-    print("\n".join(table()))
+    page(table())
 
 
 if __name__ == "__main__":
