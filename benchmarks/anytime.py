@@ -1,8 +1,9 @@
 """How often looking after every label claims something false, and how early it stops: ``python
 benchmarks/anytime.py [SET ...] [--repeats N] [--page]``.
 
-Conventions: images are drawn from the pool as `select --goal order` does (``order``) or evenly (``random``),
-and labelled by the truth, up to `MOST` of them; every label is looked at. *Best* is a model that is said to be
+Conventions: images are drawn from the pool as `select --goal order` does (``order``), evenly (``random``), or
+as `select --goal best` does, ten at a time and learning from labels (``best``), and labelled by the truth, up
+to `MOST` of them; every label is looked at. *Best* is a model that is said to be
 the best of the pool and is not better than every other one, *all* any false statement about two models, at any
 look of a campaign. Of *twins* two neighbors in order of accuracy exchange their answers on a random half of
 the images on which they differ, so that they are equally good: then nobody is best. *Levelled* neighbors are
@@ -10,15 +11,18 @@ as good as each other, too, and fail where they did. *Stops* is the median
 number of labels at which the best is named. *Plan* is the smallest number at which one look of a fixed
 number, by Student's t and Holm over all pairs, names it in 95 % of campaigns; *peeks* what such looks claim
 falsely of all pairs, at any of the numbers of `GRID`. Every fifty repeats are one JSON file in a folder for
-temporary files, so that an interrupted run goes on; ``--page`` prints the table of all that lie there.
+temporary files, so that an interrupted run goes on; ``--page`` writes the table of docs/benchmarks/anytime.md from all that lie there.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import re
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +35,10 @@ from scipy.special import stdtr
 from faultscape.ranking.drawn import anytime
 from faultscape.ranking.simultaneous_ranks import better
 
+PAGES = Path(__file__).parents[1] / "docs" / "benchmarks"
 KEPT = Path(tempfile.gettempdir()) / "faultscape-anytime"
 BLOCK, CHUNK, MOST = 50, 2, 800
+LEARNT = 300  # labels of draws that learn
 LOOKED = 100  # repeats in which looks of a fixed number are tried
 GRID = np.unique(np.round(np.geomspace(10, MOST, 90)).astype(int))
 KINDS = {
@@ -44,7 +50,7 @@ KINDS = {
     "rank 8": 6,
 }  # and models left out after the best
 MADE = ("twins", "levelled")
-NAMES = ("emotion", "cue-conflict", "16class-22nets", "colour", "noise", "frames", "crops", "drives")
+NAMES = ("emotion", "cue-conflict", "16class-22nets", "colour", "noise", "frames", "crops")
 
 
 def exchanged(whole: Set, rng: np.random.Generator) -> Set:
@@ -93,21 +99,19 @@ def levelled(whole: Set, rng: np.random.Generator) -> Set:
 
 
 def campaigns(
-    losses: np.ndarray, expected: np.ndarray, weights: np.ndarray, seeds: range, *, twins: bool, looked: bool
+    losses: np.ndarray,
+    expected: np.ndarray,
+    images: np.ndarray,
+    chance: np.ndarray,
+    *,
+    twins: bool,
+    looked: bool,
 ) -> list[dict[str, Any]]:
-    """Return what one campaign for each seed claims, of losses (J, N) of a pool and the weights (N,) of its
-    draws; where ``looked``, also what looks of a fixed number do.
+    """Return what each campaign claims, of losses (J, N) of a pool, the places there of the images (R, M) that
+    it draws, and their probabilities; where ``looked``, also what looks of a fixed number do.
     """
     j, size = losses.shape
-    number = min(MOST, size)
-    images = np.zeros((len(seeds), number), np.intp)
-    chance = np.zeros((len(seeds), number))
-    for k, seed in enumerate(seeds):
-        rng = np.random.default_rng([seed, 55])
-        order = np.argsort(rng.exponential(size=size) / weights)
-        left = weights[order][::-1].cumsum()[::-1]
-        images[k] = order[:number]
-        chance[k] = np.minimum(weights[order] / left, 1.0)[:number]
+    seeds, number = images.shape
     own = losses[:, images].swapaxes(0, 1)
     said = expected[:, images].swapaxes(0, 1)
     mean = expected.mean(1)
@@ -120,7 +124,7 @@ def campaigns(
             truly[a, b] = truly[b, a] = False
     first, second = anytime.pairs(j)
     rows: list[dict[str, Any]] = []
-    for k in range(len(seeds)):
+    for k in range(seeds):
         held = np.full((j, j, number), np.inf)
         held[first, second] = found[0, k]
         held[second, first] = found[1, k]
@@ -187,6 +191,18 @@ def fixed(
         row |= {"peek": float(peek), "names": names}
 
 
+def draws(drawing: Drawing, how: str, pool: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places in the pool (M,) of the images that a campaign draws, and the probability of each."""
+    if how == "best":
+        images, chance = drawing.draw(min(LEARNT, len(pool) - 1), seed)
+        return np.searchsorted(pool, images), chance
+    weights = drawing.weights(np.zeros(0, np.intp))[pool] if how == "order" else np.ones(len(pool))
+    rng = np.random.default_rng([seed, 55])
+    order = np.argsort(rng.exponential(size=len(pool)) / weights)
+    left = weights[order][::-1].cumsum()[::-1]
+    return order[:MOST], np.minimum(weights[order] / left, 1.0)[:MOST]
+
+
 def without(whole: Set, ranks: int) -> Set:
     """Return a set without the models that follow the best one, so many of them."""
     order = np.argsort(whole.losses.mean(1), kind="stable")
@@ -205,58 +221,66 @@ def block(name: str, how: str, kind: str, number: int, whole: Set) -> None:
         whole = made(whole, np.random.default_rng([number, 56]))
     elif KINDS[kind]:
         whole = without(whole, KINDS[kind])
-    drawing = Drawing(whole, [str(k) for k in range(whole.losses.shape[1])], "order")
-    if how == "order":
-        pool = drawing.pool
-        weights = drawing.weights(np.zeros(0, np.intp))[pool]
-    else:
-        pool = np.arange(whole.losses.shape[1])
-        weights = np.ones(len(pool))
+    goal = "best" if how == "best" else "order"
+    drawing = Drawing(whole, [str(k) for k in range(whole.losses.shape[1])], goal)
+    pool = np.arange(whole.losses.shape[1]) if how == "random" else drawing.pool
     rows = []
     for start in range(0, BLOCK, CHUNK):
-        seeds = range(BLOCK * number + start, BLOCK * number + start + CHUNK)
+        drawn = [draws(drawing, how, pool, BLOCK * number + start + k) for k in range(CHUNK)]
         rows += campaigns(
             drawing.set.losses[:, pool],
             drawing.set.expected[:, pool],
-            weights,
-            seeds,
+            np.array([images for images, _ in drawn]),
+            np.array([chance for _, chance in drawn]),
             twins=twins,
             looked=number * BLOCK < LOOKED,
         )
     path.write_text(json.dumps(rows))
 
 
-def table() -> list[str]:
-    """Return the rows of the table."""
-    out = [
-        "| set | draws | models | false best, % | false of all, % | peeks, % | stops | plan | share | repeats |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in NAMES:
-        for how in ("order", "random"):
-            for kind in KINDS:
-                files = sorted(KEPT.glob(f"{name}-{how}-{kind}-*.json"))
-                rows = [row for file in files for row in json.loads(file.read_text())]
-                if not rows:
-                    continue
-                looked = [row for row in rows if "names" in row]
-                share = {key: 100 * np.mean([row[key] for row in rows]) for key in ("best", "all")}
-                peeks = 100 * np.mean([row["peek"] for row in looked])
-                cells = " | | " if kind in MADE else _stops(rows, looked)
-                out.append(
-                    f"| {name} | {how} | {kind} | {share['best']:.1f} | {share['all']:.1f} | {peeks:.0f} |"
-                    f" {cells} | {len(rows)} |"
-                )
+def table() -> list[dict[str, str]]:
+    """Return the rows of the table, as text."""
+    out = []
+    for name, how, kind in product(NAMES, ("order", "random", "best"), KINDS):
+        files = sorted(KEPT.glob(f"{name}-{how}-{kind}-*.json"))
+        rows = [row for file in files for row in json.loads(file.read_text())]
+        if not rows:
+            continue
+        looked = [row for row in rows if "names" in row]
+        cells = {"set": name, "draws": how, "models": kind}
+        cells |= {
+            f"false {key}": f"{100 * np.mean([row[key] for row in rows]):.1f}" for key in ("best", "all")
+        }
+        cells["false of all"] = cells.pop("false all")
+        cells["peeks"] = f"{100 * np.mean([row['peek'] for row in looked]):.0f}" if how != "best" else ""
+        stops = ("", "", "") if kind in MADE else _stops(rows, looked)
+        out.append(
+            cells | dict(zip(("stops", "plan", "share"), stops, strict=True)) | {"repeats": f"{len(rows)}"}
+        )
     return out
 
 
-def _stops(rows: list[dict[str, Any]], looked: list[dict[str, Any]]) -> str:
+def _stops(rows: list[dict[str, Any]], looked: list[dict[str, Any]]) -> tuple[str, str, str]:
     stop = float(np.median([row["stop"] for row in rows]))
     enough = np.flatnonzero(np.mean([row["names"] for row in looked], 0) >= 0.95)
     plan = float(GRID[enough[0]]) if len(enough) else np.inf
     words = [f"{number:.0f}" if np.isfinite(number) else "more" for number in (stop, plan)]
-    share = f"{stop / plan:.2f}" if np.isfinite(stop) and np.isfinite(plan) else ""
-    return " | ".join([*words, share])
+    return words[0], words[1], f"{stop / plan:.2f}" if np.isfinite(stop) and np.isfinite(plan) else ""
+
+
+def page(rows: list[dict[str, str]]) -> None:
+    """Write the table as a file of data, and into its page."""
+    with (PAGES / "data" / "anytime.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    lines = [f"| {' | '.join(row.values())} |\n" for row in rows]
+    head = [f"| {' | '.join(rows[0])} |\n", f"|{'---|' * len(rows[0])}\n"]
+    text = (PAGES / "anytime.md").read_text(encoding="utf-8")
+    found = re.search(r"(?m)^\| set \|.*\n(?:\|.*\n)+", text)
+    assert found
+    text = text.replace(found[0], "".join([*head, *lines]))
+    (PAGES / "anytime.md").write_text(text, encoding="utf-8")
 
 
 def main() -> None:
@@ -271,9 +295,9 @@ def main() -> None:
             for kind, gone in KINDS.items():
                 if len(whole.losses) >= gone + 3:  # information needs three
                     block(name, "order", kind, number, whole)
-                    if kind in MADE:
-                        block(name, "random", kind, number, whole)
-    print("\n".join(table()))
+                    for how in ("random", "best") if kind in MADE else ():
+                        block(name, how, kind, number, whole)
+    page(table())
 
 
 if __name__ == "__main__":

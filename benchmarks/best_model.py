@@ -39,7 +39,7 @@ LOOKED = (*range(1, 7), 8, 10, 12, 16, 20, 28, 40, 60, 80, 100)  # a model leads
 BEFORE = "information, rounds of 10 | margins with control"
 CHOSEN = "information, rounds of 10 | shrunk to agreement"
 CODA = "CODA, re-derived"
-HEADING = "## Which classifier is best, beside other people's rules"
+HEADING = "## Which classifier is best, beside other rules"
 PEERS: dict[str, Callable[[Pool, tuple[int, ...], np.random.Generator], np.ndarray]] = {
     CODA: coda,
     "Model Selector": model_selector,

@@ -83,6 +83,22 @@ class TestWhatIsClaimed:
         assert not any(few.shown_better.values())
         assert {tuple(row.rank_interval) for row in few.models} == {(1, models)}
 
+    def test_few_resamples_claim_nothing(self) -> None:
+        said = rank_scores(score_table(NAMES, FIVE), resamples=99)
+        assert said.few == "too few resamples: 99, and nothing is claimed from fewer than 100"
+        assert not any(said.shown_better.values())
+        assert np.isnan(rank_scores(score_table(NAMES, FIVE), resamples=0).models[0].best_in)
+
+    def test_the_mean_of_right_answers_alone_has_an_interval(self) -> None:
+        right = np.ones((2, 30))
+        right[1, :9] = 0
+        first, second = rank_scores(score_table("ab", right)).models
+        assert first.interval[1] == pytest.approx(1)
+        assert 0.8 < first.interval[0] < 0.95
+        assert second.interval == pytest.approx([0.50, 0.85], abs=0.03)
+        low = rank_scores(score_table("ab", 1 - right, better="low")).models[0]
+        assert low.interval == pytest.approx([1 - x for x in first.interval[::-1]])
+
     def test_a_constant_lead_without_any_variation_is_no_certainty(self) -> None:
         same = np.repeat(RNG.random((1, 90)), 2, 0) + np.array([[0.1], [0.0]])
         said = rank_scores(score_table(["a", "b"], same))
@@ -126,11 +142,30 @@ class TestWhatIsClaimed:
         values = RNG.normal(0.3, 1, (1, units.of.size))
         of = differences.studied(values, units)
         assert of.mean[0] == pytest.approx(values.mean())
-        weights = RNG.multinomial(40, np.full(40, 1 / 40), 200).astype(float)
-        moved = differences.drawn(of, weights)[:, 0]
-        by_hand = (weights[:, units.of] @ values[0]) / weights[:, units.of].sum(1) - values.mean()
-        assert np.corrcoef(moved, by_hand)[0, 1] > 0.95
-        assert (np.sign(moved) == np.sign(by_hand)).all()
+        weights = RNG.multinomial(40, np.full(40, 1 / 40), 5).astype(float)
+        for found, drawn in zip(differences.drawn(of, weights)[:, 0], weights, strict=True):
+            each = drawn[units.of]
+            mean = (each * values[0]).sum() / each.sum()
+            departures = [(values[0] - mean)[units.of == k].sum() for k in range(40)]
+            variance = (drawn * np.square(departures)).sum() * (40 / each.sum()) ** 2 / 39
+            error = np.sqrt((39 * variance + of.added**2 * 40 / 41) / 40 / 41)
+            assert found == pytest.approx((mean - values.mean()) / error, rel=1e-4)
+
+    def test_few_cases_that_make_up_all_differences_must_be_outweighed(self) -> None:
+        rare = np.full((10, 100), 0.5)
+        rare[0, :2] = 0.9
+        said = differences.compare(rare, units_of(100), 300)
+        assert said.carried < differences.CARRIED
+        low, high = said.interval[0, 1]
+        added = np.abs(rare[0] - rare[1] - 0.008).max()
+        assert (high - low) / 2 >= added * np.log(10 / 0.05) / 100 - 1e-12
+        assert not said.better.any()
+
+    def test_what_is_shown_in_one_direction_may_still_vary_in_the_other(self) -> None:
+        ratios = np.full((200, 2), 0.1)
+        ratios[:20, 0] = -3.0
+        assert differences.step_down(np.array([9.0, 2.5]), ratios).tolist() == [1, 0]
+        assert differences.step_down(np.array([-9.0, 2.5]), ratios).tolist() == [-1, 1]
 
     def test_the_order_of_rows_and_names_of_models_change_nothing(self, five: fs.ranking.RankedTable) -> None:
         order = RNG.permutation(60)

@@ -107,7 +107,9 @@ def score_table(
     groups = groups or [""] * len(names)
     belongs = [f"group {g}" if g else f"case {name}" for g, name in zip(groups, names, strict=True)]
     of = {"cases": names, "classes": [*classes], "raters": [*raters]}
-    order = tie_order([" ".join(cell) for cell in zip(*(v for v in of.values() if v), strict=True)])
+    order = tie_order(
+        names, ids=[" ".join(cell) for cell in zip(*(v for v in of.values() if v), strict=True)]
+    )
     scores = scores[:, order]
     of = {name: [values[k] for k in order.tolist()] if values else [] for name, values in of.items()}
     belongs = [belongs[k] for k in order.tolist()]
