@@ -2,8 +2,8 @@
 
     python benchmarks/rank_peers.py TABLES.npz [--repeats 40]
 
-Conventions: run in an environment that holds our package as well: ``pip install autorank==1.3.0 arenakit==0.1.1
-bencheval==0.1.0``. TABLES.npz holds tables (J, I) by name, as benchmarks/rank_tables.py reads them. Draws are
+Conventions: run in an environment that holds our package as well: ``pip install arenakit==0.1.1 autorank==1.3.0
+bencheval==0.1.0 pandas``. TABLES.npz holds tables (J, I) by name, as benchmarks/rank_tables.py reads them. Draws are
 those of rank_tables.py: n cases with replacement, ten models, tables as they are and recentred. A claim is that
 one model is better than another: autorank's pairs by its own choice of test (``alpha`` .05, with its post hoc
 test); arenakit's neighbours that it separates simultaneously, and so every model of an upper tier over all of a
@@ -88,8 +88,9 @@ def of_bencheval(scores):
     battles = helper.convert_results_to_battles(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        settings = {"SCALE": 400, "INIT_RATING": 1000}
         draws = helper.get_bootstrap_result(
-            battles, helper.compute_mle_elo, rng=0, num_round=DRAWS, show_process=False
+            battles, helper.compute_mle_elo, 0, DRAWS, settings, show_process=False
         )[[str(k) for k in range(j)]].to_numpy()
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     above = low[:, None] > high[None, :]

@@ -114,7 +114,9 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
 
 def test_with_equal_weights_no_unknown_object_teaches_a_fusion(parts: Trained) -> None:
     equal = fs.MethodOptions(parts="entropy,mahalanobis", equal_weights=True)
-    (found,) = fitted(parts, "fusion", data=JOINED, method_options=equal).methods
+    made = fitted(parts, "fusion", data=JOINED, method_options=equal)
+    assert "scaled   by the known pixels of val-fishyscapes-v2" in repr(made)
+    (found,) = made.methods
     about = read_about(file_of(parts, "fusion"))
     assert (found.flags, about.families) == ((), ())
     assert about.negatives == "val-fishyscapes-v2"

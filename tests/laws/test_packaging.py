@@ -49,6 +49,7 @@ TOOLS = {
 APART = {  # of benchmarks, in environments of their own
     "five_mious.py": {"cityscapesscripts", "mmseg", "monai", "ultralytics"},
     "doubt_peers.py": {"pytorch_ood"},
+    "rank_peers.py": {"arenakit", "autorank", "bencheval", "pandas"},
 }
 FETCHED = {"src/faultscape/reporting/templates/app/htmx.min.js"}  # by `make`, and packed
 FOR_TESTS = {"tests/app/axe.min.js"}  # by `make` too; tests are skipped without it

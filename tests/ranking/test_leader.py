@@ -9,6 +9,8 @@ import pytest
 
 from faultscape.errors import RankingError
 from faultscape.ranking.drawn.leader import NOISE, PRIOR, WORTH, Consensus, believed, leading_margins
+from faultscape.ranking.drawn.scores import Expected, reused_margins
+from faultscape.ranking.panel import Panel
 
 CLASSES = 5
 
@@ -115,6 +117,38 @@ def test_classes_and_models_may_come_in_any_order() -> None:
     plain = Consensus(labels, CLASSES)(scores)
     renamed = np.array([3, 0, 4, 1, 2])[labels]
     np.testing.assert_allclose(Consensus(renamed[::-1], CLASSES)(scores[::-1]), plain[::-1], atol=1e-12)
+
+
+def test_replicates_of_reused_labels_differ_as_labels_alone_do() -> None:
+    labels, truth = answers(np.random.default_rng(7), [0.9, 0.7, 0.6, 0.2], 40)
+    images = [f"{k:02}" for k in range(40)]
+    drawn = np.array([3, 31, 8, 20, 11])
+    scores = (labels == truth)[:, drawn].astype(float)
+    everyone = Consensus(labels, CLASSES)
+    consensus = everyone(scores)
+    panel = Panel.of(["a", "b", "c", "d"], [images[k] for k in drawn], scores)
+    drawn = np.array([images.index(name) for name in panel.images])  # it has an order of its own
+    scores = panel.scores
+    weights = np.array([[1.0, 1, 1, 1, 1], [3, 0, 0, 1, 1]])
+    expected = Expected(images, np.zeros((4, 40)), consensus=consensus, noise=everyone.noise)
+    found = reused_margins(panel, weights, expected)
+    assert found is not None
+    np.testing.assert_allclose(
+        found[0], leading_margins(scores, consensus, drawn, everyone.noise), atol=1e-12
+    )
+    residual = scores - scores.mean(0) - (consensus - consensus.mean(0))[:, drawn]
+    again = residual @ weights[1] / 5 - residual.mean(1)
+    np.testing.assert_allclose(found[1] - found[0], again, atol=1e-12)
+
+
+def test_some_images_of_a_pool_keep_their_consensus() -> None:
+    whole = Expected(
+        "abc", np.zeros((2, 3)), consensus=np.array([[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]]), noise=0.5
+    )
+    part = whole.only("ca")
+    assert part.images == ["a", "c"]
+    assert part.noise == 0.5
+    np.testing.assert_array_equal(part.consensus, [[0.1, 0.3], [0.9, 0.7]])
 
 
 def test_a_consensus_needs_models_and_images() -> None:

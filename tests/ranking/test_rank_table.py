@@ -83,6 +83,22 @@ class TestWhatIsClaimed:
         assert not any(few.shown_better.values())
         assert {tuple(row.rank_interval) for row in few.models} == {(1, models)}
 
+    def test_few_resamples_claim_nothing(self) -> None:
+        said = rank_scores(score_table(NAMES, FIVE), resamples=99)
+        assert said.few == "too few resamples: 99, and nothing is claimed from fewer than 100"
+        assert not any(said.shown_better.values())
+        assert np.isnan(rank_scores(score_table(NAMES, FIVE), resamples=0).models[0].best_in)
+
+    def test_the_mean_of_right_answers_alone_has_an_interval(self) -> None:
+        right = np.ones((2, 30))
+        right[1, :9] = 0
+        first, second = rank_scores(score_table("ab", right)).models
+        assert first.interval[1] == pytest.approx(1)
+        assert 0.8 < first.interval[0] < 0.95
+        assert second.interval == pytest.approx([0.50, 0.85], abs=0.03)
+        low = rank_scores(score_table("ab", 1 - right, better="low")).models[0]
+        assert low.interval == pytest.approx([1 - x for x in first.interval[::-1]])
+
     def test_a_constant_lead_without_any_variation_is_no_certainty(self) -> None:
         same = np.repeat(RNG.random((1, 90)), 2, 0) + np.array([[0.1], [0.0]])
         said = rank_scores(score_table(["a", "b"], same))

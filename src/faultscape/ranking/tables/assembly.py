@@ -10,9 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from faultscape.errors import OptionError, RankingError, closest
+from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ranking.agreement import kendall
+from faultscape.ranking.intervals import share_intervals
 from faultscape.ranking.tables.beliefs import false_claims
 from faultscape.ranking.tables.differences import Differences, compare, mean_intervals, ranks_left
 from faultscape.ranking.tables.frames import tables_of
@@ -20,7 +23,7 @@ from faultscape.ranking.tables.orders import lowest_ranks, numbers_of_methods
 from faultscape.ranking.tables.resamples import resample
 from faultscape.ranking.tables.result import LevelRanks, OrderStability, RankedModel, RankedTable
 from faultscape.ranking.tables.score_table import ScoreTable
-from faultscape.standings import Gap
+from faultscape.standings import FEW, Gap
 from faultscape.ties import DECIMALS
 
 RESAMPLES = 2000
@@ -74,8 +77,7 @@ def rank_scores(
     said = _in_order(compare(merits, table.units, resamples, seed, what=table.what), order)
     merits = merits[order]
     table = replace(table, models=tuple(names), scores=table.scores[order])
-    spans = mean_intervals(merits, table.units, resamples, seed)
-    spans = _within(spans if table.better == "high" else -spans[:, ::-1], table.scores)
+    spans = intervals_of_means(table, resamples, seed)
     again = resample(merits, table.units, resamples, seed)
     numbers = numbers_of_methods(merits, said.better)
     method_ranks = {name: lowest_ranks(values) for name, values in numbers.items()}
@@ -108,7 +110,7 @@ def rank_scores(
         cases=len(set(table.cases)),
         units=table.units.count,
         grouped=table.what == "groups",
-        few=said.few if resamples else "there are no resamples",
+        few=said.few,
         gaps=[
             Gap(
                 names[0],
@@ -161,9 +163,18 @@ def _in_order(said: Differences, order: Sequence[int]) -> Differences:
     return replace(said, mean=said.mean[both], interval=said.interval[both], better=said.better[both])
 
 
-def _within(spans: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return intervals within 0 and 1 if all scores are."""
-    return np.clip(spans, 0, 1) if scores.min() >= 0 and scores.max() <= 1 else spans
+def intervals_of_means(table: ScoreTable, resamples: int, seed: int = 0) -> np.ndarray:
+    """Return (J, 2) intervals of the mean scores, each by itself, within 0 and 1 if all scores are: Wilson's
+    for scores of 0 and 1, which may all be equal, else by the draws of differences.
+    """
+    n = table.units.count
+    if table.right_or_wrong and n >= FEW and resamples:
+        share = table.scores.mean(1)
+        factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))
+        return share_intervals(share, share * (1 - share) / (n - 1), 1 / n, factor)
+    spans = mean_intervals(table.merits, table.units, resamples, seed)
+    spans = spans if table.better == "high" else -spans[:, ::-1]
+    return np.clip(spans, 0, 1) if table.scores.min() >= 0 and table.scores.max() <= 1 else spans
 
 
 def _to_anchor(better: np.ndarray, names: Sequence[str], k: int, anchor: str) -> str:

@@ -27,6 +27,7 @@ from faultscape.standings import FEW
 
 SCORES = 150  # fewer models x units claim nothing: .98^150 is 5 %
 CARRIED = 4.0  # effective number of units below which more unseen ones must be withstood
+DRAWS = 100  # fewer draws do not show what 95 % of them stay below
 _CHUNK = 4_000_000  # numbers in the largest temporary array
 _EQUAL = 1e-9  # departures below this part of the largest score are rounding errors
 
@@ -136,6 +137,8 @@ def compare(
     of = studied(merits[first] - merits[second], units)
     carried = effective(of.departures)
     few = _too_few(j, units, carried, what)
+    if resamples < DRAWS:
+        few = f"too few resamples: {resamples}, and nothing is claimed from fewer than {DRAWS}"
     mean = np.zeros((j, j))
     mean[first, second] = of.mean
     interval = np.full((j, j, 2), np.nan)

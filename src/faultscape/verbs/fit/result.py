@@ -82,7 +82,9 @@ class FittedMethods:
     embeddings: int  # embeddings drawn from a layer; 0 for a method that needs none
     searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
     beside: tuple[str, ...] = ()  # scorers that the model has already
-    negatives: str = ""  # the set of unknown objects that taught the methods
+    negatives: str = (
+        ""  # the set of unknown objects that taught the methods, or whose known pixels scale parts
+    )
 
     def __repr__(self) -> str:
         lines = []
@@ -102,7 +104,9 @@ class FittedMethods:
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         if self.negatives:
-            lines.append(f"taught   by the unknown objects of {self.negatives}")
+            equal = any(method.options.get("equal_weights") for method in self.methods)
+            by = "scaled   by the known pixels of" if equal else "taught   by the unknown objects of"
+            lines.append(f"{by} {self.negatives}")
         names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
         scorers = " ".join(f"--scorer {quote(name)}" for name in names)
         lines.append(

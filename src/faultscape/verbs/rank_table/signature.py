@@ -49,7 +49,7 @@ def rank_table(
     anchor
         A model to compare all others with.
     resamples
-        How often cases, or groups, are redrawn; 0 for no claims.
+        How often cases, or groups, are redrawn; fewer than 100 claim nothing.
     seed
         Seed of these draws.
     output
