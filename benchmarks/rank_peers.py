@@ -88,8 +88,9 @@ def of_bencheval(scores):
     battles = helper.convert_results_to_battles(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        settings = {"SCALE": 400, "INIT_RATING": 1000}
         draws = helper.get_bootstrap_result(
-            battles, helper.compute_mle_elo, rng=0, num_round=DRAWS, show_process=False
+            battles, helper.compute_mle_elo, 0, DRAWS, settings, show_process=False
         )[[str(k) for k in range(j)]].to_numpy()
     low, high = np.quantile(draws, [0.025, 0.975], axis=0)
     above = low[:, None] > high[None, :]

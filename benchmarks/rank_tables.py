@@ -216,6 +216,8 @@ TABLES: dict[str, Callable[[], np.ndarray]] = {
     "Dice sign": lambda: dice("sign"),
     "Dice pole": lambda: dice("pole"),
     "Dice tree": lambda: dice("tree"),
+    "Dice sky": lambda: dice("sky"),
+    "crops": lambda: classifiers("crops"),
     "made normal": lambda: made("normal"),
 }
 
