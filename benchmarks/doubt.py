@@ -1,7 +1,7 @@
 """Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the
 searches.
 
-    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco] [--steps 1800]
+    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco] [--steps 1200]
     python benchmarks/doubt.py table FOLDER          # the rows, of what is there
 
 Conventions: jobs are resumable, and go on where they were stopped; --kinds and --scores do some of them, and
