@@ -289,15 +289,17 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--page", action="store_true")
     given = parser.parse_args()
-    for number in range(0 if given.page else given.repeats // BLOCK):
-        for name in given.sets:
-            whole = SETS[name]()
+    if given.page:
+        page(table())
+        return
+    sets = {name: SETS[name]() for name in given.sets}
+    for number in range(given.repeats // BLOCK):
+        for name, whole in sets.items():
             for kind, gone in KINDS.items():
                 if len(whole.losses) >= gone + 3:  # information needs three
                     block(name, "order", kind, number, whole)
                     for how in ("random", "best") if kind in MADE else ():
                         block(name, how, kind, number, whole)
-    page(table())
 
 
 if __name__ == "__main__":

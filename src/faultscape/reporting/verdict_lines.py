@@ -90,8 +90,10 @@ def verdict(
     # a model that came since may be better by any number of points
     open_ = len(could_be_best(said)) > 1 and speaks not in (stale or {})
     lines += [_by_how_much(one, said, lead, metric, open_=open_)] if lead else []
-    if decided and one.definitions.get("anytime") and lines[1:]:
-        lines[-1] += " You can stop: this holds however often you looked."
+    if one.definitions.get("anytime") and lines[1:] and speaks not in (stale or {}):
+        here = "" if decided else " if this pool is all that you ask about"
+        if decided or _pool_alone(one, said):
+            lines[-1] += f" You can stop{here}: this holds however often you looked."
     told = () if speaks in (stale or {}) else best
     if not enough:
         lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])
