@@ -120,7 +120,7 @@ def _read(value: Any, kind: Any, where: str) -> Any:
     origin = get_origin(kind)
     inside = get_args(kind)
     if origin is UnionType:  # what may be missing is not written: here null is an undefined number
-        return _read(value, inside[0], where)
+        return None if value is None and inside[0] is not float else _read(value, inside[0], where)
     if kind is float and value is None:
         return math.nan
     if origin is tuple and isinstance(value, list):
