@@ -218,7 +218,7 @@ def least_units(models: int) -> int:
 
 def _too_few(models: int, units: Units, carried: float, what: str) -> str:
     if units.count < (least := least_units(models)):
-        why = "" if least == FEW else f" of {models} models, which may not show failures as rare as 2 %"
+        why = "" if least == FEW else f" ({models} models): fewer may miss failures as rare as 2 %"
         return f"too few {what}: {units.count}, and nothing is claimed from fewer than {least}{why}"
     if not carried:
         return f"no {what[:-1]} tells the models apart: all differences are the same everywhere"

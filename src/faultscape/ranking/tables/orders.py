@@ -21,7 +21,7 @@ METHODS = {
     "median": "median over cases, then rank",
     "mean_rank": "rank on each case, then mean of ranks",
     "signed_rank": "models that a one-sided signed-rank test calls worse, pair by pair",
-    "shown": "models that are shown to be worse, all pairs at once",
+    "claims": "models that are shown to be worse, all pairs at once",
 }
 
 
@@ -39,7 +39,7 @@ def numbers_of_methods(merits: np.ndarray, better: np.ndarray) -> dict[str, np.n
         "median": np.median(merits, 1),
         "mean_rank": -ranks(merits.T).mean(0),
         "signed_rank": (signed_rank_p_values(merits) < ALPHA).sum(1).astype(float),
-        "shown": better.sum(1).astype(float),
+        "claims": better.sum(1).astype(float),
     }
 
 

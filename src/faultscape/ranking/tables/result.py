@@ -180,7 +180,10 @@ class RankedTable:
         turn = (
             f"no single {self.what[:-1]} decides who leads"
             if not at.turning
-            else f"without any one of {at.turning} {self.what}, another model leads"
+            else f"{at.turning} of {self.units} {self.what} decides who leads: without it, another model does"
+            if at.turning == 1
+            else f"each of {at.turning} of {self.units} {self.what} decides who leads: without it, another model"
+            " does"
         )
         ways = ", ".join(
             f"{name.replace('_', ' ')} {_tau(tau)}" for name, tau in self.method_tau.items() if name != "mean"

@@ -47,6 +47,7 @@ class Section:
     ranked: RankedTable
     table: Table
     rank_drawings: tuple[Markup, ...]
+    rank_scale: Markup
     podium_drawings: tuple[Markup, ...]
     pairs: tuple[tuple[Cell, ...], ...]
     curve: Markup
@@ -105,6 +106,7 @@ def section(ranked: RankedTable) -> Section:
         ranked,
         Table((column,), rows, heads),
         tuple(rank_drawing(ranked, k) for k in range(len(names))),
+        rank_scale(len(names)),
         tuple(
             stacked(row.podium, _PODIUM, title=_podium_words(row.model, row.podium)) for row in ranked.models
         ),
@@ -142,6 +144,16 @@ def rank_drawing(ranked: RankedTable, k: int) -> Markup:
     says = f"{row.model}: ranks {ranks} are not excluded; {often or 'no resamples'}"
     head = Markup('<svg class="plot" width="100%" height="22" role="img"><title>{}</title>').format(says)
     return head + Markup("".join(parts)) + Markup("</svg>")  # noqa: S704 - numbers alone
+
+
+def rank_scale(count: int) -> Markup:
+    """Return the numbers of the ranks under `rank_drawing`, of many every fifth."""
+    named = range(1, count + 1) if count <= 12 else (1, *range(5, count + 1, 5))
+    texts = [
+        f'<text x="{_rank_at(rank, count):.2f}%" y="12" text-anchor="middle">{rank}</text>' for rank in named
+    ]
+    head = Markup('<svg class="plot" width="100%" height="16">')
+    return head + Markup("".join(texts)) + Markup("</svg>")  # noqa: S704 - numbers alone
 
 
 def _rank_at(rank: int, count: int) -> float:
