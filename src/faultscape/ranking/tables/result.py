@@ -177,14 +177,12 @@ class RankedTable:
 
     def _stability(self) -> str:
         at = self.stability
-        turn = (
-            f"no single {self.what[:-1]} decides who leads"
-            if not at.turning
-            else f"{at.turning} of {self.units} {self.what} decides who leads: without it, another model does"
-            if at.turning == 1
-            else f"each of {at.turning} of {self.units} {self.what} decides who leads: without it, another model"
-            " does"
-        )
+        turn = f"no single {self.what[:-1]} decides who leads"
+        if at.turning:
+            each = "each of " if at.turning > 1 else ""
+            turn = (
+                f"{each}{at.turning} of {self.units} {self.what} decides who leads: without it, another does"
+            )
         ways = ", ".join(
             f"{name.replace('_', ' ')} {_tau(tau)}" for name, tau in self.method_tau.items() if name != "mean"
         )
