@@ -1,6 +1,6 @@
 """Two models, looked at any time, by us and by two packages for means on the same streams of labels: ``python
 benchmarks/anytime_peers.py draw STREAMS.npz`` draws them and prints our row; ``python anytime_peers.py peers
-STREAMS.npz`` prints the others', where glide-py 0.11 and fewhumans 1.0 are installed (Python 3.12; numpy).
+STREAMS.npz`` prints the others', in an environment of Python 3.12 with ``pip install glide-py==0.11.0 fewhumans==1.0.0``.
 
 Conventions: a stream holds the differences of right answers of two of the eight classifiers of emotion, on
 images drawn evenly from the 902 on which models differ: the best model against those of rank 4, 6 and 8, and

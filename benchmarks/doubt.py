@@ -1,10 +1,11 @@
 """Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the
 searches.
 
-    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco]
+    python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0] [--kinds linear,uno] [--scores residual,neco] [--steps 1200]
     python benchmarks/doubt.py table FOLDER          # the rows, of what is there
 
-Conventions: jobs are resumable, and go on where they were stopped; --kinds and --scores do some of them. Splits,
+Conventions: jobs are resumable, and go on where they were stopped; --kinds and --scores do some of them, and
+--steps trains the linear network for more steps than the preset's 600 (a folder of its own). Splits,
 held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a
 network of a seed: the linear one, to which all methods are fitted, and those that start from it and are
 trained on for a fifth of its steps: five with pixels of no class (void from the start), two outlier heads
@@ -149,6 +150,7 @@ def job(
     seed: int,
     threads: int | None,
     wanted: Sequence[str],
+    steps: int | None,
 ) -> None:
     """Train one network, fit what is fitted to it, and judge it; what was found goes to FOLDER/cells. Of the
     scores only the ``wanted`` ones are fitted and judged, all if none is named.
@@ -172,8 +174,17 @@ def job(
         else {}
     )
     init = None if kind == "linear" else f"{backbone.replace('/', '-')}-linear-{seed}"
+    plan = fs.TrainingPlan(steps=steps) if kind == "linear" else fs.TrainingPlan()
     made = fs.train(
-        learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told
+        learn,
+        name,
+        backbone=backbone,
+        preset="camvid-small",
+        init=init,
+        seed=seed,
+        plan=plan,
+        machine=machine,
+        **told,
     )
     minutes = held.get("minutes", {})
     if made.new:
@@ -285,13 +296,14 @@ def run(
     threads: int | None,
     kinds: Sequence[str],
     wanted: Sequence[str],
+    steps: int | None,
 ) -> None:
     """Do all jobs that are missing."""
     studies = studies_of(folder)
     for seed in seeds:
         for kind in ("linear", *TRAINED, "mc-dropout"):
             if not kinds or kind in kinds:
-                job(folder, studies, backbone, kind, seed, threads, wanted)
+                job(folder, studies, backbone, kind, seed, threads, wanted, steps)
 
 
 def table(folder: Path) -> None:
@@ -377,10 +389,11 @@ def main() -> None:
     parser.add_argument("--kinds", type=words, default="")
     parser.add_argument("--scores", type=words, default="")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--steps", type=int)
     given = parser.parse_args()
     if given.what == "run":
         seeds = [int(word) for word in given.seeds]
-        run(given.folder, given.backbone, seeds, given.threads, given.kinds, given.scores)
+        run(given.folder, given.backbone, seeds, given.threads, given.kinds, given.scores, given.steps)
     else:
         table(given.folder)
 

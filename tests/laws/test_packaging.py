@@ -29,6 +29,7 @@ MODULES = {  # of packages that are called otherwise than what is imported
     "mmsegmentation": "mmseg",
     "connected-components-3d": "cc3d",
     "pytorch-ood": "pytorch_ood",
+    "glide-py": "glide",
 }
 UNSEEN = {
     "onnxscript": "torch.onnx.export imports it",
@@ -47,6 +48,7 @@ TOOLS = {
     "ruff",
 }
 APART = {  # of benchmarks, in environments of their own
+    "anytime_peers.py": {"fewhumans", "glide"},
     "five_mious.py": {"cityscapesscripts", "mmseg", "monai", "ultralytics"},
     "doubt_peers.py": {"pytorch_ood"},
     "rank_peers.py": {"arenakit", "autorank", "bencheval", "pandas"},

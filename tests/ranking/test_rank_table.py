@@ -82,6 +82,7 @@ class TestWhatIsClaimed:
         assert f"nothing is claimed from fewer than {least}" in few.few
         assert not any(few.shown_better.values())
         assert {tuple(row.rank_interval) for row in few.models} == {(1, models)}
+        assert "if these cases show every kind of failure" in few.second()
 
     def test_few_resamples_claim_nothing(self) -> None:
         said = rank_scores(score_table(NAMES, FIVE), resamples=99)
@@ -258,6 +259,10 @@ class TestFrames:
     def test_arrow_and_what_gives_it_are_read(self) -> None:
         assert repr(rank_table(pa.table(LONG)).models) == repr(rank_table(LONG).models)
 
+    def test_the_index_of_pandas_is_neither_a_metric_nor_a_model(self) -> None:
+        indexed = pa.table({**LONG, "__index_level_0__": [0, 1, 0, 1, 0, 1]})
+        assert repr(rank_table(indexed).models) == repr(rank_table(LONG).models)
+
     def test_a_missing_score_counts_as_what_is_said(self) -> None:
         said = rank_table(LONG, missing=0)
         assert said.cases == 3
@@ -310,6 +315,7 @@ class TestFrames:
         ("frame", "says"),
         [
             ({}, "there are no scores"),
+            (pa.table([[1.0], [2.0]], names=["a", "a"]), "there are two columns named 'a'"),
             ("scores", "a frame of scores is a DataFrame, or {column: values}; got str"),
             ({"case": ["x"], "a": [1.0]}, "there are scores of a, and a ranking needs two models"),
             ({"model": ["a"], "score": [1.0]}, "there is no column of cases among model, score"),

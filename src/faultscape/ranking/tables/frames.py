@@ -81,7 +81,11 @@ def columns_of(frame: Any) -> dict[str, Sequence[Any]]:
                 f"a frame of scores is a DataFrame, or {{column: values}}; got {type(frame).__name__};"
                 f" {EXPECTED}"
             ) from None
-        found = {str(name): table.column(k).to_pylist() for k, name in enumerate(table.column_names)}
+        # the unnamed index of pandas numbers the rows
+        names = [name for name in table.column_names if not name.startswith("__index_level_")]
+        if more := next((name for name in names if names.count(name) > 1), None):
+            raise RankingError(f"there are two columns named {more!r}; rename or remove one")
+        found = {str(name): table.column(name).to_pylist() for name in names}
     lengths = {name: len(values) for name, values in found.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {n}" for name, n in lengths.items())

@@ -140,9 +140,10 @@ class RankedTable:
             else ""
         )
         false = self.false_claim[gap.model][gap.other]
+        unseen = " and if these cases show every kind of failure" if self.few else ""
         return (
             f"{gap.model} is ahead of {gap.other} by {self.number(gap.difference)}{span}; probability that it"
-            f" is not better, for this pair alone: {_probability(false)}"
+            f" is not better, for this pair alone{unseen}: {_probability(false)}"
         )
 
     def __repr__(self) -> str:
