@@ -82,9 +82,7 @@ class FittedMethods:
     embeddings: int  # embeddings drawn from a layer; 0 for a method that needs none
     searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
     beside: tuple[str, ...] = ()  # scorers that the model has already
-    negatives: str = (
-        ""  # the set of unknown objects that taught the methods, or whose known pixels scale parts
-    )
+    negatives: str = ""  # the set that taught the methods, or that scales a fusion's parts
 
     def __repr__(self) -> str:
         lines = []
