@@ -15,7 +15,7 @@ from faultscape.ranking.drawn.scores import Expected
 from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.standings import Standings
 
-_OF_DRAWS = ("rest", "lost", "elsewhere", "partly", "population", "widen", "where")
+_OF_DRAWS = ("rest", "lost", "elsewhere", "partly", "population", "widen", "where", "anytime")
 _OF_PANEL = ("keys", "groups", "discarded")
 
 

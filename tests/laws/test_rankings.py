@@ -106,6 +106,25 @@ def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
     )
 
 
+def of_looks(order: list[int]) -> Standings:
+    """Thirty images of a pool of forty, drawn evenly, which are looked at before the others are labelled."""
+    rows = [
+        Draw("random", 1, k + 1, image, 1.0, 1 / (len(POOL) - k), len(POOL))
+        for k, image in enumerate(POOL[:30])
+    ]
+    return draw_rankings(
+        [MODELS[k] for k in order],
+        rows,
+        DRAWN[order, :30],
+        POOL[:30],
+        proxy=PROXY[order],
+        pool=POOL,
+        resamples=0,
+        anytime=True,
+        learns=False,
+    )
+
+
 def of_choices(order: list[int], accuracy: np.ndarray = GRADED) -> Standings:
     """People choose the better of every two models on every image, each for itself; a tie is half, and a
     model that nothing is known of is never shown.
@@ -149,6 +168,12 @@ WORLDS: dict[str, Callable[..., Standings]] = {
     "choices": of_choices,
     "points": of_points,
 }
+
+
+def world_of(ranking: Ranking) -> Callable[..., Standings]:
+    return of_looks if ranking.name == "anytime" else WORLDS[ranking.takes]
+
+
 ALL = pytest.mark.parametrize("ranking", [*RANKINGS, OWN], ids=lambda ranking: ranking.name)
 
 
@@ -159,7 +184,7 @@ def scores(found: Standings, name: str) -> np.ndarray:
 
 @ALL
 def test_permuting_models_permutes_their_scores(ranking: Ranking) -> None:
-    world = WORLDS[ranking.takes]
+    world = world_of(ranking)
     found = scores(world([0, 1, 2, 3]), ranking.name)
     assert scores(world([2, 0, 3, 1]), ranking.name) == pytest.approx(found, rel=1e-9, abs=1e-12)
 
@@ -167,13 +192,13 @@ def test_permuting_models_permutes_their_scores(ranking: Ranking) -> None:
 @ALL
 def test_a_model_that_wins_everything_is_first_and_one_that_loses_everything_last(ranking: Ranking) -> None:
     for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
-        found = WORLDS[ranking.takes](order).rankings[ranking.name].order
+        found = world_of(ranking)(order).rankings[ranking.name].order
         assert (found[0], found[-1]) == ("best", "worst")
 
 
 @ALL
 def test_the_same_model_under_two_names_ties(ranking: Ranking) -> None:
-    found = scores(WORLDS[ranking.takes]([0, 1, 2, 3]), ranking.name)
+    found = scores(world_of(ranking)([0, 1, 2, 3]), ranking.name)
     assert found[1] == pytest.approx(found[2], rel=1e-9, abs=1e-12)
     assert len({round(float(score), 9) for score in found}) == 3
 
@@ -181,7 +206,7 @@ def test_the_same_model_under_two_names_ties(ranking: Ranking) -> None:
 @ALL
 def test_scores_lie_in_the_span_that_the_entry_says(ranking: Ranking) -> None:
     low, high = ranking.span(4)
-    found = scores(WORLDS[ranking.takes]([0, 1, 2, 3]), ranking.name)
+    found = scores(world_of(ranking)([0, 1, 2, 3]), ranking.name)
     assert (found >= low).all()
     assert (found <= high).all()
 
