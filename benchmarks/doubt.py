@@ -46,7 +46,6 @@ FITTED = {
     "odin": {},
     "standardised-max-logit": {},
     "mahalanobis": {},
-    "mahalanobis-class": {"method_options": fs.MethodOptions(covariance="class")},
     "neco": {},
     "energy-neco": {},
     "knn": {},

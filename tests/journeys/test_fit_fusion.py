@@ -125,9 +125,10 @@ def test_with_equal_weights_no_unknown_object_teaches_a_fusion(parts: Trained) -
     fused = kept(parts, "fusion").ravel()
     for one in (doubt_of(parts.study, "plain", "entropy"), kept(parts, "mahalanobis")):
         assert np.corrcoef(fused, one.ravel())[0, 1] > 0.3
-    both = fs.MethodOptions(equal_weights=True, spatial=True)
-    with refused(OptionError, "--spatial learns a network that joins parts, and --equal-weights does not"):
-        fitted(parts, "fusion", data=JOINED, method_options=both)
+    for name, value in (("spatial", True), ("steps", 100)):
+        both = fs.MethodOptions(equal_weights=True, **{name: value})
+        with refused(OptionError, f"--{name} is of weights that are learnt, and --equal-weights learns none"):
+            fitted(parts, "fusion", data=JOINED, method_options=both)
 
 
 @pytest.mark.parametrize("loss", ["outlier-head", "uno"])

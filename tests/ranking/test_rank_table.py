@@ -180,6 +180,15 @@ class TestWhatIsClaimed:
         )
         assert again.stability == five.stability
 
+    def test_names_decide_nothing_among_equal_means(self) -> None:
+        turned = np.stack([FIVE[0], FIVE[0, ::-1], FIVE[4]])
+        first, second = (
+            rank_scores(score_table(names, turned)) for names in (("a", "b", "c"), ("z", "b", "c"))
+        )
+        renamed = ["z" if row.model == "a" else row.model for row in first.models]
+        assert [row.model for row in second.models] == renamed
+        assert [row.tier for row in second.models] == [row.tier for row in first.models]
+
     def test_the_anchor_is_compared_with_each(self, five: fs.ranking.RankedTable) -> None:
         said = {row.model: row.to_anchor for row in five.models}
         assert said["best"] == "better"

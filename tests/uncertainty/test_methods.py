@@ -267,33 +267,6 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
         class_gaussians(values, torch.full((1200,), -1))
 
 
-def test_with_a_covariance_of_each_class_the_score_is_the_likelihood_of_the_likeliest(torch) -> None:
-    from scipy.stats import multivariate_normal
-
-    from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.mahalanobis import ClassDistance
-
-    own = torch.arange(300) % 3
-    values = torch.randn(300, 4) * (1 + own[:, None]) + 4 * own[:, None]
-    sample = Embeddings(values, torch.nn.functional.one_hot(own).bool())
-    options = {"shrink": 0.1, "covariance": "class"}
-    method = ClassDistance.fit(["layer"], [sample], options, np.arange(3))
-    grid = 6 * torch.randn(1, 4, 3, 5)
-    (score,) = method.values([grid], grid)
-    v, c = values.numpy().astype(float), own.numpy()
-    rest = np.concatenate([v[c == k] - v[c == k].mean(0) for k in range(3)])
-    little = 0.1 * np.square(rest).mean() * np.eye(4)
-    cells = grid[0].reshape(4, 15).T.numpy()
-    likely = [
-        multivariate_normal(v[c == k].mean(0), np.cov(v[c == k].T, bias=True) + little).logpdf(cells)
-        for k in range(3)
-    ]
-    expected = (-2 * np.max(likely, 0) - 4 * np.log(2 * np.pi)) / 4
-    np.testing.assert_allclose(score.reshape(-1).numpy(), expected, rtol=1e-4)
-    again = ClassDistance(["layer"], options, method.tensors())
-    assert torch.equal(again.values([grid], grid)[0], score)
-
-
 def principal_space(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean of features, and as few singular vectors as hold 90 % of their variance."""
     mean = values.mean(0)
@@ -462,9 +435,7 @@ def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None
         )
         expected = density_score(nearest(unit(cells), unit(values), 4)[0], printed=printed)
         torch.testing.assert_close(score.reshape(-1), expected)
-    (score,) = ClassDistance.fit(
-        ["layer"], [some], {"shrink": 0.5, "covariance": "shared"}, np.arange(2)
-    ).values([grid], grid)
+    (score,) = ClassDistance.fit(["layer"], [some], {"shrink": 0.5}, np.arange(2)).values([grid], grid)
     expected = mahalanobis_distances(cells, *class_gaussians(values, own, 0.5))
     torch.testing.assert_close(score.reshape(-1), (expected / 3).sqrt())
 

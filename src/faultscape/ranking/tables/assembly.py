@@ -24,7 +24,7 @@ from faultscape.ranking.tables.resamples import resample
 from faultscape.ranking.tables.result import LevelRanks, OrderStability, RankedModel, RankedTable
 from faultscape.ranking.tables.score_table import ScoreTable
 from faultscape.standings import FEW, Gap
-from faultscape.ties import DECIMALS
+from faultscape.ties import DECIMALS, tie_order
 
 RESAMPLES = 2000
 
@@ -42,10 +42,11 @@ def rank_table(
 
     ``frame`` is long, with columns case, model and score, and perhaps group, class, rater and metric, or
     wide, with a column of scores for each model: a DataFrame of any library that gives Arrow, or {column:
-    values}. ``better`` is high or low, of all metrics or of each ({metric: better}); without it high, unless
-    the name of a metric says otherwise. ``missing`` is what a missing score, of all metrics or of each,
-    counts as; without it, a case that lacks one is left out for all models, and named. ``anchor`` is a model
-    to compare all others with. RankingError for columns, scores or models that do not fit.
+    values}. ``better`` is high or low, of all metrics or of each ({metric: better}); without it high, and a
+    metric that sounds like an error or a distance is refused. ``missing`` is what a missing score, of all
+    metrics or of each, counts as; without it, a case that lacks one is left out for all models, and named.
+    ``anchor`` is a model to compare all others with. RankingError for columns, scores or models that do not
+    fit.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = {name: rng.normal(at, 0.05, 60) for name, at in (("unet", 0.8), ("fcn", 0.7), ("copy", 0.7))}
@@ -72,7 +73,9 @@ def rank_scores(
     """Return the ranking of one table of scores."""
     merits = table.merits
     means = np.round(merits.mean(1), DECIMALS)
-    order = sorted(range(len(means)), key=lambda k: (-means[k], table.models[k]))
+    # among equal means neither names nor the order of the table decide who comes first
+    equal = tie_order((row.tobytes().hex() for row in merits), seed, table.models)
+    order = equal[np.argsort(-means[equal], kind="stable")].tolist()
     names = [table.models[k] for k in order]
     said = _in_order(compare(merits, table.units, resamples, seed, what=table.what), order)
     merits = merits[order]

@@ -143,7 +143,7 @@ class RankedTable:
         unseen = " and if these cases show every kind of failure" if self.few else ""
         return (
             f"{gap.model} is ahead of {gap.other} by {self.number(gap.difference)}{span}; probability that it"
-            f" is not better, for this pair alone{unseen}: {_probability(false)}"
+            f" is not better, for this pair alone{unseen}: {probability_words(false)}"
         )
 
     def __repr__(self) -> str:
@@ -247,7 +247,14 @@ def _share(value: float) -> str:
     return "-" if not math.isfinite(value) else f"{100 * value:.0f} %"
 
 
-def _probability(value: float) -> str:
+def probability_words(value: float) -> str:
+    """Return a probability as text.
+
+    >>> probability_words(0.0004), probability_words(0.25), probability_words(0.9999)
+    ('< .001', '.250', '> .999')
+    """
     if not math.isfinite(value):
         return "-"
-    return "below .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+    if value < 0.001:
+        return "< .001"
+    return "> .999" if value > 0.999 else f"{value:.3f}".removeprefix("0")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from faultscape.ranking.tables.orders import METHODS
-from faultscape.ranking.tables.result import LevelRanks, RankedTable
+from faultscape.ranking.tables.result import LevelRanks, RankedTable, probability_words
 from faultscape.reporting.charts import plane, stacked
 from faultscape.reporting.template import template
 from faultscape.reporting.view import (
@@ -114,7 +114,9 @@ def section(ranked: RankedTable) -> Section:
         _curve(ranked),
         _ways(ranked),
         tuple(
-            tuple("·" if one == other else _chance(ranked.false_claim[one][other]) for other in names)
+            tuple(
+                "·" if one == other else probability_words(ranked.false_claim[one][other]) for other in names
+            )
             for one in names
         ),
         tuple(
@@ -219,9 +221,3 @@ def _ranks_of(levels: dict[str, LevelRanks], model: str) -> tuple[str, ...]:
     ranks = [level.ranks[model] for level in levels.values()]
     span = str(min(ranks)) if min(ranks) == max(ranks) else f"{min(ranks)}–{max(ranks)}"
     return (*map(str, ranks), span)
-
-
-def _chance(value: float) -> str:
-    if not math.isfinite(value):
-        return "–"
-    return "< .001" if value < 0.001 else "> .999" if value > 0.999 else f"{value:.3f}".replace("0.", ".", 1)

@@ -100,7 +100,6 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
-    "covariance": (lambda value: value in ("shared", "class"), "shared or class"),
     **{
         key: (lambda value: isinstance(value, bool), "true or false")
         for key in ("printed", "per_feature", "spatial", "equal_weights")
@@ -144,7 +143,7 @@ METHODS: tuple[Method, ...] = (
         "min over classes of sqrt((f - m)' S^-1 (f - m) / D)",
         "mahalanobis:ClassDistance",
         "one",
-        {"shrink": 1e-4, "covariance": "shared"},
+        {"shrink": 1e-4},
         source="Lee et al. 2018",
     ),
     Method(

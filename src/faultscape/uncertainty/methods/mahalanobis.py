@@ -1,14 +1,12 @@
-"""The method mahalanobis and its parts: the distance to the nearest class, for Gaussians around the mean
-features of each class, which share a covariance or have one each.
+"""The method mahalanobis and its parts: the distance to the nearest class, for Gaussians with a shared
+covariance around the mean features of each class.
 
 Conventions: features are (n, D); a feature counts for a class only if its whole patch has that class. The
 covariance is within classes, with a small share of its mean variance added to its diagonal (``SHRINK``), so
 that it can be inverted even if features are linearly dependent. Distances are squared, and to the nearest
 class mean; the method's score is sqrt(distance / D): the root mean square per feature, in standard
-deviations. With a covariance for each class it is (distance + log det S) / D at the likeliest class, twice
-the negative log-likelihood per feature without its constant. Both add the same to the diagonal.
-Source: Lee et al. 2018, eq. 1 and 2; a baseline of Blum et al. 2021's successors (SegmentMeIfYouCan). With a
-covariance for each class: the discriminant of quadratic discriminant analysis, equal priors.
+deviations.
+Source: Lee et al. 2018, eq. 1 and 2; a baseline of Blum et al. 2021's successors (SegmentMeIfYouCan).
 """
 
 from __future__ import annotations
@@ -40,24 +38,6 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     >>> means.tolist()
     [[0.0, 0.0], [4.0, 0.0]]
     """
-    means, (covariance,) = _moments(features, classes, shrink, shared=True)
-    return means.float(), _whitening(covariance).float()
-
-
-def gaussian_of_each_class(
-    features: Tensor, classes: Tensor, shrink: float = SHRINK
-) -> tuple[Tensor, Tensor]:
-    """Return the means (K, D) of `class_gaussians`, and W (K, D, D) such that W[k] (z - mean) has identity
-    covariance for the features z of class k, apart from what is added to the diagonal. MetricError as there.
-    """
-    means, covariances = _moments(features, classes, shrink, shared=False)
-    return means.float(), torch.stack([_whitening(one) for one in covariances]).float()
-
-
-def _moments(
-    features: Tensor, classes: Tensor, shrink: float, *, shared: bool
-) -> tuple[Tensor, list[Tensor]]:
-    """Return the means (K, D), and the covariance within all classes or within each."""
     features = tensors.floats(features, "features", "(n, D)")
     classes = tensors.places(classes, "classes", "(n)")
     if len(features) != len(classes) or not features.shape[1]:
@@ -79,17 +59,11 @@ def _moments(
     means = torch.zeros(len(there), values.shape[1], dtype=torch.float64).index_add_(0, place, values)
     means /= torch.bincount(place)[:, None]
     rest = values - means[place]
-    little = shrink * rest.square().mean().clamp_min(1e-12)
-    groups = [rest] if shared else [rest[place == k] for k in range(len(there))]
-    covariances = [group.T @ group / len(group) for group in groups]
-    for covariance in covariances:
-        covariance.diagonal().add_(little)
-    return means, covariances
-
-
-def _whitening(covariance: Tensor) -> Tensor:
+    covariance = rest.T @ rest / len(rest)
+    covariance.diagonal().add_(shrink * covariance.diagonal().mean().clamp_min(1e-12))
     lower = torch.linalg.cholesky(covariance)
-    return torch.linalg.solve_triangular(lower, torch.eye(len(lower), dtype=lower.dtype), upper=False)
+    whiten = torch.linalg.solve_triangular(lower, torch.eye(len(lower), dtype=torch.float64), upper=False)
+    return means.float(), whiten.float()
 
 
 def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
@@ -115,17 +89,6 @@ def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Te
     return torch.cat([_to_nearest(part @ whiten.T, centres) for part in parts])
 
 
-def likeliest_class_scores(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
-    """Return the least (n,) over classes of the squared Mahalanobis distance plus log det S, for features (n,
-    D), means (K, D) and the whitening matrices (K, D, D) of the classes.
-    """
-    out = features.new_full((len(features),), torch.inf)
-    for mean, own in zip(means, whiten, strict=True):
-        spread = -2 * own.diagonal().log().sum()  # log det S, since W' W is its inverse
-        out = torch.minimum(out, ((features - mean) @ own.T).square().sum(1) + spread)
-    return out
-
-
 def _to_nearest(values: Tensor, centres: Tensor) -> Tensor:
     out = values.new_full((len(values),), torch.inf)
     for centre in centres:  # a difference of squares would lose the digits of small distances
@@ -134,7 +97,7 @@ def _to_nearest(values: Tensor, centres: Tensor) -> Tensor:
 
 
 class ClassDistance:
-    """The means of the classes, and the whitening matrix of the covariance within them, or of each."""
+    """The means of the classes, and the whitening matrix of the covariance within them."""
 
     epsilon = 0.0
 
@@ -156,21 +119,16 @@ class ClassDistance:
     ) -> ClassDistance:
         """Return the method with the Gaussians of these training features."""
         del channels
-        gaussians = gaussian_of_each_class if options["covariance"] == "class" else class_gaussians
-        means, whiten = gaussians(samples[0].values, samples[0].only_class, float(options["shrink"]))
+        means, whiten = class_gaussians(samples[0].values, samples[0].only_class, float(options["shrink"]))
         return cls(layers, options, {"means": means, "whiten": whiten})
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
-        """Return the score (N, 1, h, w) on the grid of the layer."""
+        """Return the distance (N, 1, h, w) on the grid of the layer."""
         del logits
         grid = features[0]
         rows = grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float()
-        means, whiten = self.means.to(rows), self.whiten.to(rows)
-        if whiten.ndim == 3:
-            found = likeliest_class_scores(rows, means, whiten) / grid.shape[1]
-        else:
-            found = (mahalanobis_distances(rows, means, whiten) / grid.shape[1]).sqrt()
-        return (found.reshape(len(grid), 1, *grid.shape[2:]),)
+        found = mahalanobis_distances(rows, self.means.to(rows), self.whiten.to(rows)) / grid.shape[1]
+        return (found.sqrt().reshape(len(grid), 1, *grid.shape[2:]),)
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score resized bilinearly."""

@@ -120,8 +120,10 @@ def parts_asked(root: Path, asked: Request) -> Parts | None:
         return None
     if asked.swept[0] == "parts":
         raise OptionError(f"--sweep parts: fit a {method.name} for each: --parts A,B --as {method.name}-NAME")
-    if asked.told.get("equal_weights") and asked.told.get("spatial"):
-        raise OptionError("--spatial learns a network that joins parts, and --equal-weights does not learn")
+    if asked.told.get("equal_weights"):
+        for name in ("spatial", "steps", "rate", "batch", "width"):
+            if asked.told.get(name):
+                raise OptionError(f"--{name} is of weights that are learnt, and --equal-weights learns none")
     folder = root / "methods" / asked.model
     told = str({**method.options, **asked.told}["parts"])
     if not told:

@@ -38,8 +38,6 @@ class MethodOptions:
         equations 4 and 5 of Blum et al. 2021 are printed.
     shrink
         mahalanobis: the share of the mean variance added to the covariance's diagonal (default 1e-4).
-    covariance
-        mahalanobis: shared by all classes, or one for each class (default shared).
     temperature
         odin: divides logits (default 1).
     epsilon
@@ -81,7 +79,6 @@ class MethodOptions:
     k: int | None = None
     printed: bool | None = None
     shrink: float | None = None
-    covariance: str | None = None
     temperature: float | None = None
     epsilon: float | None = None
     steps: int | None = None

@@ -41,8 +41,8 @@ def rank_table(
         A .csv, .tsv or .parquet file; or NAME=FILE for each model, a table of its scores alone or nnU-Net's
         summary.json.
     better
-        high or low, or METRIC=high,METRIC=low; default: high, and metrics whose names speak of less are
-        asked about.
+        high or low, or METRIC=high,METRIC=low; default: high, but a metric that sounds like an error or a
+        distance needs to be told.
     missing
         What a missing score counts as, for example 0, or METRIC=SCORE,METRIC=SCORE; default: a case that
         lacks a score of some model is left out for all, and named.
