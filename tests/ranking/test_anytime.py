@@ -138,7 +138,7 @@ class TestTheRanking:
         first = self.look(30, np.ones(500))
         assert first.best_set == list(first.order)
         assert all(low <= 0 <= high for low, high in (gap.interval for gap in first.gaps))
-        assert self.look(30, np.linspace(1, 3, 500)).unusable.startswith("only from 50 labels on")
+        assert self.look(30, np.linspace(1, 3, 500)).unusable.startswith("these draws need 50 labels")
 
     def test_many_labels_tell_and_say_how_many_more_the_rest_needs(self) -> None:
         found = self.look(200, np.ones(500))

@@ -94,6 +94,8 @@ def verdict(
         here = "" if decided else " if this pool is all that you ask about"
         if decided or _pool_alone(one, said):
             lines[-1] += f" You can stop{here}: this holds however often you looked."
+    if (looked := one.rankings.get("anytime")) and looked.unusable:
+        lines.append(f"Looked at any time, nothing is claimed yet: {looked.unusable}.")
     told = () if speaks in (stale or {}) else best
     if not enough:
         lines += filter(None, [_not_settled(one, said, needs or {}, decided=decided, told=told)])

@@ -26,7 +26,9 @@ def _check(options: RankOptions) -> None:
             "--indifference is for --anytime: it says when more labels are not worth their cost"
         )
     if looks.indifference is not None and not 0 < looks.indifference < 100:
-        raise OptionError(f"--indifference is a number of points, above 0; got {looks.indifference:g}")
+        raise OptionError(
+            f"--indifference is a number of points between 0 and 100; got {looks.indifference:g}"
+        )
     if options.output and not options.where:
         raise OptionError(
             "--output is for --where; standings of a whole selection are written to standings.json"
