@@ -53,8 +53,11 @@ def test_labels_are_not_asked_for_where_models_hardly_differ(answers: made_answe
 def test_draws_of_some_images_more_often_wait_for_fifty_labels(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=20).images))
     found = fs.rank(answers.study, looks=fs.Looks(anytime=True))
-    assert found.rankings["anytime"].unusable == "these draws need 50 labels, and there are 20"
-    said = "Looked at any time, nothing is claimed yet: these draws need 50 labels, and there are 20."
+    assert (
+        found.rankings["anytime"].unusable
+        == "these draws need 50 labels in the order drawn, and there are 20"
+    )
+    said = "Looked at any time, nothing is claimed yet: these draws need 50 labels in the order drawn, and there are 20."
     assert said in found.verdict.lines
 
 

@@ -75,7 +75,7 @@ def any_look(
     group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], panel.groups)
     alone = even and not (future and (group is not None or widen > 1))
     if number < 2 or (number < anytime.START and number < size and not alone):
-        why = f"these draws need {anytime.START} labels, and there are {number}"
+        why = f"these draws need {anytime.START} labels in the order drawn, and there are {number}"
         return replicates.unusable(models, why, speaks_of=speaks_of)
     drawn = np.arange(number) if left is None else left.places(names)
     fixed = (
