@@ -16,8 +16,8 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape import made_aside
 from faultscape.errors import StudyError
+from faultscape.process import made_aside
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import Failure, read_failures, rename_rows, replace_failures
 from refusals import refused, refused_line
