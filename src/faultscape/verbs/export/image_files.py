@@ -51,9 +51,9 @@ def refuse_missing(images: Sequence[Image], how: ImageFiles, called: str) -> Non
     left = {image.id for image in others}
     gone = [image for image in images if image.id not in left and not os.path.isfile(image.source)]
     if gone:
-        are = "is" if len(gone) == 1 else "are"
+        which = f"{len(gone)} of {counted(len(images), 'image')} {'is' if len(gone) == 1 else 'are'}"
         raise OptionError(
-            f"{len(gone)} of {counted(len(images), 'image')} {are} no longer where they were collected (first:"
+            f"{which} no longer where they were collected (first:"
             f" {gone[0].source}); if they were moved, run `faultscape collect {called} NEWFOLDER`, or leave"
             " them out with --image-files none"
         )
