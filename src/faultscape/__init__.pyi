@@ -26,6 +26,7 @@ from .verbs import stress as stress
 from .verbs.collect import collect as collect
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo
+from .verbs.export import export as export
 from .verbs.fit import fit as fit
 from .verbs.label import labels as labels
 from .verbs.measure import measure as measure
