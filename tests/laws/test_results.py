@@ -251,7 +251,7 @@ def test_duckdb_has_the_same_rows(name: str) -> None:
     result = MAKERS[name]()
     table = result.to_arrow()
     columns = ", ".join(f'"{column}"' for column in table.column_names)
-    found = duckdb.sql(f"SELECT {columns} FROM result").fetchall()  # noqa: S608 - names of columns
+    found = duckdb.sql(f"SELECT {columns} FROM result").fetchall()
     assert found == [tuple(row.values()) for row in table.to_pylist()]
 
 
