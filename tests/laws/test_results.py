@@ -125,8 +125,8 @@ def test_results_of_other_contents_or_kinds_are_not_equal() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"result": "Popen"}, "FILE holds 'Popen', which is no result; results are Standings, "),
-        ({"result": ["Slots"]}, "FILE holds \"['Slots']\", which is no result"),
+        ({"result": "Popen"}, "FILE holds 'Popen', which is not a result; results are Standings, "),
+        ({"result": ["Slots"]}, "FILE holds \"['Slots']\", which is not a result"),
         ({"schema": 2}, "FILE has schema 2 of results, and this version reads 1; faultscape 0.1.0 wrote it"),
         ({"content": None}, "FILE is damaged: it is 'None'; make it again"),
         ({"content": {"models": []}}, "FILE is damaged: Slots has no definition; make it again"),
@@ -143,9 +143,9 @@ def test_a_file_that_is_no_result_is_refused(change: dict[str, Any], said: str, 
     ("text", "said"),
     [
         ("", "FILE is not JSON: "),
-        ("[1]", "FILE is no result: expected an object, {...}; got [1]"),
-        ("{}", "FILE is no result: expected a file that `save` wrote, or standings.json"),
-        ("[" * 100_000, "FILE is no result: its lists are nested too deeply"),
+        ("[1]", "FILE is not a result: expected an object, {...}; got [1]"),
+        ("{}", "FILE is not a result: expected a file that `save` wrote, or standings.json"),
+        ("[" * 100_000, "FILE is not a result: its lists are nested too deeply"),
         ("\udcff", "FILE is not JSON: "),
     ],
 )
@@ -156,7 +156,7 @@ def test_a_file_that_is_no_json_of_ours_is_refused(text: str, said: str, tmp_pat
 
 
 def test_a_folder_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == "FILE is no file; give the path of a result, such as STUDY/standings.json"
+    assert refusal(tmp_path) == "FILE is not a file; give the path of a result, such as STUDY/standings.json"
     assert refusal(tmp_path / "none.json") == "FILE: there is no such file"
     with pytest.raises(ResultError, match="cannot be written: there is no such file"):
         made_results.slots().save(tmp_path / "none" / "result.json")

@@ -39,7 +39,7 @@ _AT_ODDS = (
 def load(path: str | Path) -> Result:
     """Return the result in a file: one that its ``save`` wrote, or a document of a study.
 
-    ResultError if the file cannot be read, if it holds no result, or one of another version.
+    ResultError if the file cannot be read, if it does not hold a result, or one of another version.
 
     >>> import faultscape as fs, tempfile
     >>> scale = fs.nouns.Scale(("sky",), (12,), (0.25,), (0.5,))
@@ -70,17 +70,17 @@ def load(path: str | Path) -> Result:
 def _read(path: Path) -> dict[str, Any]:
     """Return the object in a file."""
     if path.exists() and not path.is_file():
-        raise ResultError(f"{path} is no file; give the path of a result, such as STUDY/standings.json")
+        raise ResultError(f"{path} is not a file; give the path of a result, such as STUDY/standings.json")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
-        raise ResultError(f"{path} is no result: its lists are nested too deeply") from None
+        raise ResultError(f"{path} is not a result: its lists are nested too deeply") from None
     except OSError as error:
         raise ResultError(f"{path}: {reason(error)}") from None
     except ValueError as error:
         raise ResultError(f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ResultError(f"{path} is no result: expected an object, {{...}}; got {str(found)[:40]}")
+        raise ResultError(f"{path} is not a result: expected an object, {{...}}; got {str(found)[:40]}")
     return cast("dict[str, Any]", found)
 
 
@@ -95,7 +95,7 @@ def _of_file(held: dict[str, Any], path: Path) -> Result:
         )
     if not isinstance(name, str) or name not in KINDS:
         raise ResultError(
-            f"{path} holds {str(name)[:40]!r}, which is no result; results are"
+            f"{path} holds {str(name)[:40]!r}, which is not a result; results are"
             f" {', '.join(KINDS)}{closest(str(name)[:40], list(KINDS))}"
         )
     return built(held.get("content"), _kind(name), "")
@@ -106,8 +106,8 @@ def _of_study(held: dict[str, Any], path: Path) -> Result:
     if held.keys() >= {"models", "rankings", "matrices"}:
         return import_module("faultscape.ranking.standings_json").from_json(held)
     raise ResultError(
-        f"{path} is no result: expected a file that `save` wrote, or standings.json, plan.json, measure.json"
-        " or reliability.json of a study"
+        f"{path} is not a result: expected a file that `save` wrote, or standings.json, plan.json,"
+        " measure.json or reliability.json of a study"
     )
 
 
