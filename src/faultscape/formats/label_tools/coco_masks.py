@@ -40,6 +40,7 @@ from faultscape.nouns import Classes
 
 NAME = "instances.json"
 _END = 1 << 20
+Rows = list[dict[str, Any]]
 
 
 def categories_of(classes: Classes) -> list[dict[str, Any]]:
@@ -66,10 +67,17 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
     """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for
     values without a class.
     """
+    yield folder / NAME, document_of(*tables_of(images, classes))
+
+
+def tables_of(images: Iterable[DrawnImage], classes: Classes) -> tuple[Rows, Rows, Rows]:
+    """Return the images, annotations and categories of a COCO file; LabellingError for values without a
+    class.
+    """
     categories = categories_of(classes)
     ids = {entry["name"]: entry["id"] for entry in categories}
-    rows: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
+    rows: Rows = []
+    annotations: Rows = []
     for number, image in enumerate(images, 1):
         rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
         for name, mask in class_masks(image, classes, nothing_of(classes)):
@@ -87,7 +95,7 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
                     "iscrowd": 0,
                 }
             )
-    yield folder / NAME, document_of(rows, annotations, categories)
+    return rows, annotations, categories
 
 
 def recognise(path: Path) -> bool:
