@@ -11,7 +11,6 @@ Source: the data format of Lin et al. 2014, Microsoft COCO; the panoptic task's,
 
 from __future__ import annotations
 
-import json
 import os
 import posixpath
 from collections.abc import Callable, Iterator
@@ -30,8 +29,6 @@ from faultscape.verbs.export.form import ExportFormat
 from faultscape.verbs.export.image_files import file_name, write_image
 
 IMAGES = "images"
-# with a box, pycocotools would take the box's area for that of the mask
-_RESULT = ("image_id", "category_id", "segmentation", "score")
 Read = Callable[[Image], np.ndarray | None]
 
 
@@ -74,33 +71,21 @@ def _write_masks(
 ) -> frozenset[int]:
     """Write the files of one model, or of the labels, and return the numbers of the images that it has."""
     where.mkdir(parents=True)
-    held = set[int]()
 
     def drawn(what: str) -> Iterator[DrawnImage]:
         with progress(f"export {what} of {whose}", len(files)) as tick:
-            for number, (image, file) in enumerate(zip(contents.images, files, strict=True), 1):
-                ids = read(image)
-                if ids is not None:
-                    held.add(number)
-                yield DrawnImage(image.id, file, (image.width, image.height), ids)
+            for image, file in zip(contents.images, files, strict=True):
+                yield DrawnImage(image.id, file, (image.width, image.height), read(image))
                 tick(1)
 
-    rows, annotations, categories = coco_masks.tables_of(drawn("masks"), contents.classes)
-    rows = [row for row in rows if row["id"] in held]
-    if score is not None:
-        annotations = [annotation | {"score": score} for annotation in annotations]
-    (where / "instances.json").write_bytes(coco_masks.document_of(rows, annotations, categories))
-    results = [
-        {name: annotation[name] for name in _RESULT}
-        for annotation in annotations
-        if annotation["image_id"] in labelled
-    ]
-    if results:  # pycocotools fails on an empty list
-        (where / "results.json").write_text(json.dumps(results, separators=(",", ":")) + "\n")
+    found = coco_masks.files_of(drawn("masks"), contents.classes, score=score, judged=labelled)
+    (where / "instances.json").write_bytes(found.instances)
+    if found.results:  # pycocotools fails on an empty list
+        (where / "results.json").write_bytes(found.results)
     for path, data in coco_panoptic.write(where, drawn("segments"), contents.classes):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    return frozenset(held)
+    return found.numbers
 
 
 COCO = ExportFormat(
