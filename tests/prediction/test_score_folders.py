@@ -16,7 +16,12 @@ import made
 from faultscape.errors import ModelError
 from faultscape.formats import class_scores
 from faultscape.formats.class_scores import kind_of, read_class_scores
+from faultscape.maps import array_codes, runs
 from faultscape.prediction import catalogue
+from faultscape.prediction.batches import Row
+from faultscape.prediction.source import Opening, Part, Request
+from faultscape.reading.study import Study
+from faultscape.study.tables.removed_images import each_whole_shard
 from refusals import refused
 
 IMAGES = 3
@@ -29,7 +34,6 @@ def segment(photo):
     return np.concatenate([grey, -grey[:2]])
 """
 DOUBT = ("entropy", "energy")
-KINDS = ("*.parquet", "confidence", "doubt-entropy", "doubt-energy")
 
 
 def logits_of(photo: np.ndarray) -> np.ndarray:
@@ -51,6 +55,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return str(made.collected(corpus, tmp_path / "study", 1024))
+
+
+def answers(study: str, place: str, labels: str | None = None, **options) -> list[Row]:
+    """Return what a source says of the images of a study, which stays unchanged."""
+    held = Study(Path(study))
+    kind = catalogue.source_of("m", place)
+    request = Request("m", place, held.settings, lambda: each_whole_shard(held.corpus), options, labels)
+    origin = kind.origin(kind, request)
+    opening = Opening(kind.name, place, origin.options, origin.labels, digest=origin.digest)
+    model = kind.open(opening, held.settings)
+    images = next(iter(request.shards()))[1]
+    batch = next(iter(model.batches([images], Part(origin.files.get(0, {})))))
+    return list(batch.rows)
 
 
 def saved(corpus: made.Corpus, folder: Path, ending: str, change=lambda logits: logits) -> str:
@@ -79,48 +96,38 @@ def test_maps_and_doubt_are_those_of_the_network_that_gave_the_logits(
     for ending in (".npy", ".npz", ".pt"):
         models[ending[1:]] = saved(corpus, tmp_path / ending[1:], ending)
     models["batch"] = saved(corpus, tmp_path / "batch", ".npy", lambda logits: logits[None])
-    fs.predict(study, models, scorer=list(DOUBT), keep=["confidence"], engine="local")
-    root = Path(study, "predictions")
-    parts = {
-        name: {
-            key: data
-            for key, data in made.bytes_under(root / name, *KINDS).items()
-            if key.endswith(".parquet")
-        }
-        for name in models
+    said = {
+        name: answers(study, place, scorer=list(DOUBT), keep=["confidence"]) for name, place in models.items()
     }
-    assert len(parts["net"]) == 4
-    for name in models:
-        assert parts[name] == parts["net"]
-    settings = fs.study.settings.read_settings(Path(study))
-    offsets = {str(settings.models[name].options["offsets"]) for name in models}
-    assert len(offsets) == 1
+    assert {key for row in said["net"] for key in row.kept} == {"confidence", "doubt-entropy", "doubt-energy"}
+    for rows in said.values():
+        assert rows == said["net"]
 
 
 def test_probabilities_are_known_by_their_values_and_not_normalised_twice(
     corpus: made.Corpus, study: str, tmp_path: Path
 ) -> None:
     place = saved(corpus, tmp_path / "shares", ".npy", lambda logits: softmax(logits).astype(np.float16))
-    fs.predict(study, {"shares": place}, scorer=["entropy"], keep=["probabilities"], engine="local")
-    kept = dict(fs.study.tables.outputs.read_kept(Path(study), "shares", "probabilities", 0))
-    for id_, (shares,) in kept.items():
-        given = np.load(tmp_path / "shares" / f"{id_}.npy")
+    for row in answers(study, place, keep=["probabilities"]):
+        shares = array_codes.decode(row.kept["probabilities"][0])
+        given = np.load(tmp_path / "shares" / f"{row.id}.npy")
         # corners keep their values when the size grows
         np.testing.assert_allclose(shares[:, 0, 0], given[:, 0, 0], atol=2e-3)
-    with refused(ModelError, r"max-logit needs logits, which this model does not provide"):
-        fs.predict(study, {"shares": place}, scorer=["max-logit"], engine="local")
+    for row in answers(study, place, scorer=["max-logit"]):
+        assert "max-logit needs logits, which this model does not provide" in row.problem
 
 
 def test_no_guess_is_made_where_values_do_not_say_what_they_are(
     corpus: made.Corpus, study: str, tmp_path: Path
 ) -> None:
     place = saved(corpus, tmp_path / "sigmoids", ".npy", lambda logits: 1 / (1 + np.exp(-logits)))
-    with refused(
-        ModelError, "so it is not certain whether they are logits or probabilities, and --scorer entropy"
-    ):
-        fs.predict(study, {"sigmoids": place}, scorer=["entropy"], engine="local")
+    for asked in ({"scorer": ["entropy"]}, {"keep": ["confidence"]}, {"keep": ["probabilities"]}):
+        for row in answers(study, place, **asked):
+            assert "so it is not certain whether they are logits or probabilities" in row.problem
     # labels are the same whatever they are
-    assert fs.predict(study, {"sigmoids": place}, engine="local").models == {"sigmoids": (IMAGES, 0)}
+    logits = saved(corpus, tmp_path / "logits", ".npy")
+    found = [runs.decode(row.runs)[0, 0] for row in answers(study, place)]
+    assert found == [runs.decode(row.runs)[0, 0] for row in answers(study, logits)]
 
 
 @pytest.mark.parametrize(
@@ -149,9 +156,9 @@ def test_kinds_of_scores(change, kind: str) -> None:
 def test_channels_mean_what_labels_say(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     six = saved(corpus, tmp_path / "six", ".npy", lambda logits: np.concatenate([logits, logits[:1] + 9]))
     with refused(fs.errors.FaultscapeError, "has 6 classes, the study 5; give --labels FILE"):
-        fs.predict(study, {"six": six}, engine="local")
+        answers(study, six)
     pairs = ",".join([*(f"{k}={name}" for k, name in enumerate(made.NAMES)), "5=void"])
-    assert fs.predict(study, {"six": six}, labels=pairs, engine="local").models == {"six": (IMAGES, 0)}
+    assert all(5 in runs.decode(row.runs) for row in answers(study, six, pairs))
 
 
 def test_label_maps_beside_scores_come_first(corpus: made.Corpus, tmp_path: Path) -> None:
@@ -281,10 +288,10 @@ def test_scores_that_do_not_fit_their_image_are_refused(
 ) -> None:
     place = saved(corpus, tmp_path / "bad", ".npz", change)
     with refused(fs.errors.FaultscapeError, says):
-        fs.predict(study, {"bad": place}, engine="local")
+        raise ModelError(answers(study, place)[0].problem)
 
 
 def test_layers_are_not_in_a_folder_of_scores(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     place = saved(corpus, tmp_path / "logits", ".npy")
     with refused(fs.errors.OptionError, "a folder of scores has no layers"):
-        fs.predict(study, {"m": place}, keep=["embedding=head"], engine="local")
+        answers(study, place, keep=["embedding=head"])

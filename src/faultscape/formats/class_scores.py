@@ -3,10 +3,10 @@ them.
 
 Conventions: scores are (C, H, W) floats, float64 or smaller, in native byte order; one more axis of length
 one, before or after the classes, is dropped. Files are .npy, .npz with one array, and .pt or .pth with one
-tensor. What a file says of its sizes is checked before anything of that size is allocated. NaN is refused,
+tensor. Sizes in a file's header are checked before anything of that size is allocated. NaN is refused,
 infinity is not: it rules a class out.
 
-Logits and probabilities are told apart by their values, never by a name. Probabilities lie between 0 and 1
+Logits and probabilities are distinguished by their values, never by a name. Probabilities lie between 0 and 1
 and sum to 1 in every pixel. Logits have values below -1 or above 2, and sums that differ among pixels or
 values below 0. Everything else, for example sigmoids, percentages or cosines, is neither for certain.
 """
