@@ -28,6 +28,7 @@ from .verbs.collect.options import Storage as Storage
 from .verbs.collect.options import WebImages as WebImages
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo
+from .verbs.export import export as export
 from .verbs.fit import fit as fit
 from .verbs.fit.options import FitData as FitData
 from .verbs.fit.options import MethodOptions as MethodOptions
