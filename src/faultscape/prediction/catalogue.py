@@ -31,13 +31,13 @@ from faultscape.prediction.sources import (
     onnx,
     own,
     programs,
-    score_folder,
     submissions,
     table_answers,
     tables,
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
+from faultscape.prediction.stored_outputs import score_folder
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
