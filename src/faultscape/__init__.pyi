@@ -19,6 +19,7 @@ from . import ties as ties
 from . import uncertainty as uncertainty
 from . import verbs as verbs
 from .reading.study import Study as Study
+from .results.files import load as load
 from .verbs import label as label
 from .verbs import stress as stress
 from .verbs.collect import collect as collect

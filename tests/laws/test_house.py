@@ -342,6 +342,8 @@ LATE = {  # our own that are imported where they are used, and why
     "prediction/sources/backbone.py": "torch, when a backbone is opened",
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "reading/study.py": "lines that merge masks, for a mistake alone",
+    "results/codec.py": "NumPy, for arrays alone",
+    "results/table.py": "Arrow, when a table is asked for",
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",
     "verbs/compare/result.py": "a verb's signature names it",
     "verbs/status/study_verdict.py": "ranking loads scipy, which status does without",
