@@ -3,7 +3,8 @@ reliability card as the Hugging Face Hub reads evaluation results (model-index).
 
 Conventions: each condition of the card is a result of its own, distinguished by the config of its data
 set, since the Hub merges results of one config. A number that is undefined is left out. Numbers are those of
-the study's last `measure` and `reliability`; stale ones are refused. No licence is named: that is the model's.
+the study's last `measure` and `reliability`; stale ones are refused. No licence is named, since that is the
+model's.
 Source: the documentation of the Hugging Face Hub (model cards, model-index).
 """
 
