@@ -28,5 +28,6 @@ def test_a_model_whose_maps_hold_an_unknown_value_is_named(
     assert told.strip().endswith(
         "holds the value 77; allowed are 0-3, 255 (void); --labels 77=CLASS or 77=void says what it means"
     )
-    fs.predict("study", {"psp": "maps/psp/"}, labels={77: "void"}, engine="local")
-    assert len(fs.select("study", goal="order", budget=12).images) == 12
+    fs.predict("study", {"psp": "maps/psp/"}, labels="77=void", engine="local")
+    fs.run("study", engine="local")
+    assert len(fs.Study("study").selection("order").now.images) == 12
