@@ -1,3 +1,5 @@
+from .batches.measure import Interval as Interval
+from .batches.measure import Measure as Measure
 from .boundary import boundary_counts as boundary_counts
 from .boundary import boundary_f as boundary_f
 from .boundary import boundary_iou as boundary_iou
@@ -22,7 +24,6 @@ from .doubt import margin as margin
 from .doubt import max_logit as max_logit
 from .doubt import max_probability as max_probability
 from .doubt import surprise as surprise
-from .intervals.map_intervals import Interval as Interval
 from .intervals.map_intervals import measure_maps as measure_maps
 from .metric import Metric as Metric
 from .metric import metric_of_maps as metric_of_maps
