@@ -122,12 +122,12 @@ def measured(
     root: Path, held: dict[str, Any], kind: str, preset: Any = None, **options: Any
 ) -> dict[str, Any]:
     """What the verb finds in these folders."""
-    about = fs.Definitions(boundaries=False, **options)
+    about = fs.options.Definitions(boundaries=False, **options)
     out = {"output": root / f"out-{kind}", "resamples": 20, "engine": "local", "preset": preset}
     if kind == "anomaly":
-        scores = fs.ScoreFolders(anomaly={"a": str(root / "scores")})
+        scores = fs.options.ScoreFolders(anomaly={"a": str(root / "scores")})
         return fs.measure(str(root / "masks"), scores=scores, definitions=about, **out).models["a"]
-    scores = fs.ScoreFolders(probabilities={"a": str(root / "probabilities")})
+    scores = fs.options.ScoreFolders(probabilities={"a": str(root / "probabilities")})
     maps = {"a": str(root / "maps")}
     classes = str(held["corpus"].classes)
     found = fs.measure(held["corpus"].truth, maps, classes=classes, scores=scores, definitions=about, **out)

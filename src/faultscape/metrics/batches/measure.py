@@ -121,18 +121,35 @@ class Measure:
         groups
             The group of each image (N), '' for none: images of one group are redrawn together.
         """
+        self.add(*self.counted(truth, prediction, groups))
+        maps = [m for some in (truth, prediction) for m in (some if isinstance(some, list) else [some])]
+        self._of_tensors |= any(map(is_tensor, maps))
+
+    def counted(
+        self, truth: Maps, prediction: Maps, groups: Sequence[str] | str | None = None
+    ) -> tuple[Mapping[str, Any], list[str]]:
+        """Return {statistic: (N, ...)} of a batch and the group of each image, and keep nothing; `add` takes
+        both. Arguments and errors are those of `update`.
+        """
         if self._reads == {"both"} and _on_another_device(truth, prediction):
             from faultscape.metrics.batches import device_counts
 
             batch = device_counts.of_batch(truth, prediction, self.classes)
         else:
-            batch = self._counted(truth, prediction)
-        count = len(next(iter(batch.values())))
-        names = _group_names(groups, count)
-        self._batches.append(batch)
-        self._groups += names
-        maps = [m for some in (truth, prediction) for m in (some if isinstance(some, list) else [some])]
-        self._of_tensors |= any(map(is_tensor, maps))
+            batch = self._of_pairs(truth, prediction)
+        return batch, _group_names(groups, len(next(iter(batch.values()))))
+
+    def add(self, statistics: Mapping[str, Any], groups: Sequence[str]) -> None:
+        """Add images that `counted` counted, here or elsewhere."""
+        self._batches.append(statistics)
+        self._groups += groups
+
+    @classmethod
+    def like(cls, other: Measure) -> Measure:
+        """Return a measure of the same classes, metrics and definitions, without images."""
+        out = copy.copy(other)
+        out.reset()
+        return out
 
     def compute(self) -> dict[str, Interval]:
         """Return {metric: (value, low, high)} over all images since the last reset, in the order of the
@@ -171,12 +188,10 @@ class Measure:
         """
         from faultscape.metrics.batches import ranks
 
-        whole = copy.copy(self)
-        whole.reset()
+        whole = Measure.like(self)
         for stats, groups in ranks.gathered(self.statistics(empty=True), self._groups):
-            part = copy.copy(self)
-            part.load_state_dict({**self.about(), "groups": groups, "statistics": stats})
-            whole.merge(part)
+            if groups:
+                whole.add(stats, groups)
         return whole
 
     def reset(self) -> None:
@@ -186,7 +201,8 @@ class Measure:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that was counted, for `load_state_dict`: names, numbers and arrays, which are tensors on
-        the processor after updates with tensors, so that torch.save and torch.load(weights_only=True) do.
+        the processor after updates with tensors, so that torch.save takes it, and torch.load with
+        weights_only.
         """
         stats = self.statistics(empty=True)
         if self._of_tensors:
@@ -231,7 +247,7 @@ class Measure:
             "definitions": asdict(self.definitions) | {"divisor": self.divisor},
         }
 
-    def _counted(self, truth: Maps, prediction: Maps) -> dict[str, np.ndarray]:
+    def _of_pairs(self, truth: Maps, prediction: Maps) -> dict[str, np.ndarray]:
         """Return the statistics of a batch, made on the processor."""
         pairs = pairs_of(truth, prediction)
         rows = [self._of_pair(one, other, k) for k, (one, other) in enumerate(pairs)]
