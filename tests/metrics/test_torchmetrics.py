@@ -5,6 +5,7 @@ Skipped without torchmetrics (and Lightning).
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -122,6 +123,37 @@ def test_two_ranks_are_synchronised_to_the_last_digit(adapter: Any, tmp_path: Pa
     ]
     for rank in [children.start(line) for line in lines]:
         assert rank.wait(timeout=300) == 0
+
+
+@pytest.mark.slow
+def test_the_lines_for_lightning_log_the_numbers_of_measure_maps(adapter: Any, tmp_path: Path) -> None:
+    del adapter
+    lightning = pytest.importorskip("lightning", reason="Lightning is not installed")
+    import torch
+
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "training-loops.md"
+    lines = next(
+        block
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        if "lightning" in block
+    )
+    held: dict[str, Any] = {}
+    exec(lines, held)
+    net = held["Net"]()
+    images = torch.rand(13, 3, *TRUTH.shape[1:])
+    data = torch.utils.data.TensorDataset(images, torch.from_numpy(TRUTH))
+    trainer = lightning.Trainer(
+        accelerator="cpu", logger=False, enable_progress_bar=False, default_root_dir=tmp_path
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (logged,) = trainer.validate(net, torch.utils.data.DataLoader(data, batch_size=4), verbose=False)
+    prediction = net.layer(images).argmax(1)
+    known = fs.metrics.measure_maps(TRUTH, prediction, 3, void=255, metrics=["miou", "dice", "pq"])
+    assert logged["val_miou"] == pytest.approx(known["miou"].value, rel=1e-6)  # Lightning logs float32
+    for name in ("dice", "pq"):
+        of = [logged[key] for key in (name, f"{name}_low", f"{name}_high")]
+        assert of == pytest.approx(list(known[name]), rel=1e-6)
 
 
 def test_without_torchmetrics_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
