@@ -1,6 +1,7 @@
 """Torch tensors among what was given: found without importing torch, and read as arrays.
 
-Conventions: whoever has a tensor has imported torch, so one that was never imported is not looked for.
+Conventions: a tensor cannot exist before torch is imported, so torch is only looked for among the modules
+that are loaded.
 """
 
 from __future__ import annotations

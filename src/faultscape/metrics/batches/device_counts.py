@@ -1,7 +1,7 @@
 """The pixel counts of a batch of label maps on the device where its tensors are, by torch.
 
-Conventions: nothing is read back to the processor, so a value that is no class is counted (``unknown``) and
-refused later, by `Measure.compute`. Counts are int64 and equal to those of the kernels of ``maps``.
+Conventions: nothing is read back to the processor, so a value that is not a class is counted (``unknown``)
+and refused later, by `Measure.compute`. Counts are int64 and equal to those of the kernels of ``maps``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _check(maps: torch.Tensor, what: str) -> None:
 
 
 def _places(maps: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """Return the place of each pixel, C + 1 for values that are no class."""
+    """Return the place of each pixel, C + 1 for values that are not classes."""
     import torch
 
     if maps.dtype in (torch.uint8, torch.bool):

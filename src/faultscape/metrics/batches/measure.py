@@ -4,8 +4,8 @@
 Conventions: a batch is N maps of the class list's ids, and of each image its sufficient statistics are kept
 (``image_statistics``), not its maps. Metrics of pixels are counted where tensors are: on a GPU nothing is
 read back before `Measure.compute`. Statistics of regions, boundaries, partitions and centrelines are made on
-the processor, so those maps are copied to it at each update. torch is never imported here: whoever has a
-tensor has imported it.
+the processor, so those maps are copied to it at each update. torch is never imported here: a tensor
+cannot exist before it is.
 Source: those of the metrics.
 """
 
@@ -26,6 +26,7 @@ from faultscape.errors import LabelMapError, MetricError, OptionError, closest
 from faultscape.maps import checked_arrays
 from faultscape.maps.tensors import is_tensor, on_processor
 from faultscape.metrics import image_statistics
+from faultscape.metrics.batches import device_counts, ranks
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import MapChoices, define
 from faultscape.metrics.intervals.units import units_of
@@ -64,7 +65,7 @@ class Measure:
     void
         cut or bridge, as in `define`; a number names the void id, for classes given as a number or as names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions="given": class = id // divisor; None: the id is the class.
     definitions
         Those of `define` that concern label maps, by name: over, connectivity, tolerance, ..., preset.
 
@@ -117,7 +118,7 @@ class Measure:
         ----------
         truth, prediction
             (N, H, W) maps of class ids, lists of (H, W), or one map (H, W): arrays or torch tensors of whole
-            numbers. A value that is no class is refused here, or on a GPU by `compute`.
+            numbers. A value that is not a class is refused here, or on a GPU by `compute`.
         groups
             The group of each image (N), '' for none: images of one group are redrawn together.
         """
@@ -132,8 +133,6 @@ class Measure:
         both. Arguments and errors are those of `update`.
         """
         if self._reads == {"both"} and _on_another_device(truth, prediction):
-            from faultscape.metrics.batches import device_counts
-
             batch = device_counts.of_batch(truth, prediction, self.classes)
         else:
             batch = self._of_pairs(truth, prediction)
@@ -186,8 +185,6 @@ class Measure:
         Every rank calls it, and every rank gets the same. Statistics are sent as they are, so that sums are
         exact.
         """
-        from faultscape.metrics.batches import ranks
-
         whole = Measure.like(self)
         for stats, groups in ranks.gathered(self.statistics(empty=True), self._groups):
             if groups:
@@ -211,8 +208,8 @@ class Measure:
         return {**self.about(), "groups": [*self._groups], "statistics": stats}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` returned; MetricError if it is of other classes, metrics or
-        definitions.
+        """Go on from what `state_dict` returned; MetricError if its classes, metrics or
+        definitions differ.
         """
         lacking = [name for name in (*self.about(), "groups", "statistics") if name not in state]
         if lacking:
@@ -223,7 +220,7 @@ class Measure:
 
     def statistics(self, *, empty: bool = False) -> dict[str, np.ndarray]:
         """Return {statistic: (I, ...)} of all images, on the processor; MetricError where there is no image,
-        unless ``empty``, and LabelMapError where a GPU met a value that is no class.
+        unless ``empty``, and LabelMapError where a GPU met a value that is not a class.
         """
         if not self._batches:
             if empty:
@@ -273,7 +270,7 @@ class Measure:
         return [name for name in self._batches[0] if name != UNKNOWN]
 
     def _check_values(self) -> None:
-        """Raise LabelMapError for the first image with values that are no class."""
+        """Raise LabelMapError for the first image with values that are not classes."""
         first = 0
         for batch in self._batches:
             number = len(batch["both"])
@@ -281,7 +278,7 @@ class Measure:
                 k, side = np.argwhere(unknown)[0].tolist()
                 raise LabelMapError(
                     f"{('truth', 'prediction')[side]}, image {first + k} since reset: {unknown[k, side]}"
-                    f" pixels hold values that are no class; allowed are {allowed(self.classes)}"
+                    f" pixels hold values that are not classes; allowed are {allowed(self.classes)}"
                 )
             first += number
 

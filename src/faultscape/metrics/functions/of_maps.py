@@ -24,7 +24,7 @@ MAPS = {
 RULES = {
     "background": "The id that forms no regions, for classes given as a number.",
     "void": "The void id or ids, for classes given as a number or as names.",
-    "divisor": "Of given regions: class = id // divisor; None: the id is the class.",
+    "divisor": "With regions='given': class = id // divisor; None: the id is the class.",
 }
 VOID_RULE = "cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as names."
 

@@ -230,7 +230,7 @@ def pq(
     void
         The void id or ids, for classes given as a number or as names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -273,7 +273,7 @@ def sq(
     void
         The void id or ids, for classes given as a number or as names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -316,7 +316,7 @@ def rq(
     void
         The void id or ids, for classes given as a number or as names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -398,7 +398,7 @@ def recall_smallest(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -442,7 +442,7 @@ def recall_small(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -486,7 +486,7 @@ def recall_large(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -531,7 +531,7 @@ def recall_largest(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -576,7 +576,7 @@ def rom(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -621,7 +621,7 @@ def rum(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -665,7 +665,7 @@ def ror(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -707,7 +707,7 @@ def rur(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -749,7 +749,7 @@ def pe_os(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -791,7 +791,7 @@ def pe_us(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -834,7 +834,7 @@ def ap50(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -879,7 +879,7 @@ def ap75(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -924,7 +924,7 @@ def ap(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -967,7 +967,7 @@ def missed(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1006,7 +1006,7 @@ def invented(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1165,7 +1165,7 @@ def gce(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1204,7 +1204,7 @@ def lce(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1243,7 +1243,7 @@ def gce_regions(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1282,7 +1282,7 @@ def lce_regions(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1321,7 +1321,7 @@ def partition_distance(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1360,7 +1360,7 @@ def variation_of_information(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
@@ -1399,7 +1399,7 @@ def adapted_rand(
         cut or bridge, as in `define`; or the void id or ids, for classes given as a number or as
         names.
     divisor
-        Of given regions: class = id // divisor; None: the id is the class.
+        With regions='given': class = id // divisor; None: the id is the class.
     preset
         A name of `PRESETS`, which the options given override.
     regions
