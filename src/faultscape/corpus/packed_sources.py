@@ -125,30 +125,24 @@ def _of_saved(folder: str, column: str, wants_maps: bool) -> list[Pair]:
             raise CorpusError(f"{splits}: names the split {split[:80]!r}, which leads out of the folder")
         state = os.path.join(folder, split, _STATE)
         files = _json(state).get("_data_files")
-        listed = (
-            [file.get("filename") for file in files if isinstance(file, dict)]
-            if isinstance(files, list)
-            else []
-        )
-        if not listed:
+        if not isinstance(files, list) or not files:
             raise CorpusError(f"{state}: names no files; save the data set again with save_to_disk")
+        listed = [file.get("filename") if isinstance(file, dict) else None for file in files]
         first = 0
         for name in listed:
             if not isinstance(name, str) or "/" in name or not is_inside(name):
                 raise CorpusError(f"{state}: names the file {str(name)[:80]!r}, which is not in its folder")
             path = os.path.join(folder, split, name)
-            rows = _of_table(
-                path, column or _only_column(path, folder, wants_maps), f"{split}/" if split else "", first
-            )
+            chosen = column or _only_column(path, folder, wants_maps)
+            rows = _of_table(path, chosen, "", first, f"{split}/" if split else "")
             first += len(rows)
             found += rows
     return found
 
 
 def _json(path: str) -> dict[str, Any]:
-    held = parse_json(
-        read_bytes(path, CorpusError, limit=_JSON), path, "a description of `datasets`", CorpusError
-    )
+    data = read_bytes(path, CorpusError, limit=_JSON)
+    held = parse_json(data, path, "a description of `datasets`", CorpusError)
     if not isinstance(held, dict):
         raise CorpusError(f"{path}: is no description of a data set; save it again with save_to_disk")
     return held
