@@ -5,6 +5,7 @@ for read it in tests/consumers.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -174,6 +175,25 @@ def test_results_of_models_are_of_labelled_images_and_have_no_box(study: str, tm
     assert {frozenset(result) for result in results} == {
         frozenset({"image_id", "category_id", "segmentation", "score"})
     }
+
+
+def test_a_croissant_describes_each_column_of_the_tables(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "out", format="croissant")
+    about = json.loads((tmp_path / "out" / "croissant.json").read_text())
+    for file, records in zip(about["distribution"], about["recordSet"], strict=True):
+        path = tmp_path / "out" / file["contentUrl"]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == file["sha256"]
+        columns = [field["source"]["extract"]["column"] for field in records["field"]]
+        assert columns == pq.read_schema(path).names
+    kinds = {field["name"]: field["dataType"] for field in about["recordSet"][0]["field"]}
+    names = ("why", "width", "chosen", "disagreement", "map_model-0")
+    assert [kinds[name] for name in names] == [
+        "sc:Text",
+        "sc:Integer",
+        "sc:Boolean",
+        "sc:Float",
+        "sc:ImageObject",
+    ]
 
 
 def test_a_card_holds_what_was_measured(study: str, tmp_path: Path) -> None:
