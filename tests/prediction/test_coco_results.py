@@ -99,7 +99,7 @@ def test_names_of_categories_and_of_files_are_those_of_a_whole_coco_file(study: 
 
 def test_an_image_may_be_named_and_labels_say_what_categories_mean(study: str, tmp_path: Path) -> None:
     rows = [result(IDS[1], 91, box(0, 0, 6, 8))]
-    with refused(ModelError, "category 91 is no id of the class list; give --labels FILE .* --labels 91=sky"):
+    with refused(ModelError, "category 91 is not in the class list; give --labels FILE .* --labels 91=sky"):
         answers(study, rows, tmp_path)
     said = answers(study, rows, tmp_path, "91=road")
     assert (runs.decode(said[IDS[1]].runs) == 91).all()

@@ -193,7 +193,7 @@ def _meaning(results: Results, request: Request) -> dict[str, str]:
         mapping = dict(zip(map(str, classes.ids), classes.names, strict=True))
     if lost := sorted(results.categories - {int(label) for label in mapping}):
         raise ModelError(
-            f"{request.name}={request.source}: category {lost[0]} is no id of the class list; give --labels"
+            f"{request.name}={request.source}: category {lost[0]} is not in the class list; give --labels"
             f" FILE that says what category ids mean, for example --labels {lost[0]}={classes.names[0]}"
         )
     nothing = str(uncovered(results, settings))
