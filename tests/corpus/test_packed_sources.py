@@ -172,8 +172,8 @@ def test_several_tars_are_one_corpus_and_a_repeated_key_is_refused(tmp_path: Pat
         ("a/\n.png", tarfile.REGTYPE, "leads out of a folder"),
         ("a.png", tarfile.SYMTYPE, "refused, because its file 'a.png' is a link"),
         ("a.png", tarfile.LNKTYPE, "is a link"),
-        ("a.png", tarfile.FIFOTYPE, "is no plain file"),
-        ("a.png", tarfile.CHRTYPE, "is no plain file"),
+        ("a.png", tarfile.FIFOTYPE, "is not a plain file"),
+        ("a.png", tarfile.CHRTYPE, "is not a plain file"),
     ],
 )
 def test_hostile_tars_are_refused_as_a_whole(tmp_path: Path, name: str, kind: bytes, says: str) -> None:
@@ -238,7 +238,7 @@ def test_columns_without_images_are_refused(tmp_path: Path, argument: str, says:
         ({"_data_files": [{"filename": "/etc/passwd"}]}, "which is not in its folder"),
         ({"_data_files": [3]}, "names the file 'None'"),
         ({"_data_files": []}, "names no files; save the data set again with save_to_disk"),
-        ([], "is no description of a data set"),
+        ([], "does not describe a data set"),
     ],
 )
 def test_a_saved_data_set_names_no_file_outside_of_it(tmp_path: Path, state: object, says: str) -> None:

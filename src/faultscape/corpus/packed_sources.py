@@ -144,7 +144,7 @@ def _json(path: str) -> dict[str, Any]:
     data = read_bytes(path, CorpusError, limit=_JSON)
     held = parse_json(data, path, "a description of `datasets`", CorpusError)
     if not isinstance(held, dict):
-        raise CorpusError(f"{path}: is no description of a data set; save it again with save_to_disk")
+        raise CorpusError(f"{path}: does not describe a data set; save it again with save_to_disk")
     return held
 
 

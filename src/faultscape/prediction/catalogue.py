@@ -39,7 +39,7 @@ from faultscape.prediction.sources import (
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.prediction.stored_outputs import score_folder
+from faultscape.prediction.stored_outputs import coco_results, score_folder
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -216,6 +216,18 @@ SOURCES: tuple[Source, ...] = (
         "a folder of the transformers library",
         huggingface.TransformersNetwork,
         _is_transformers,
+    ),
+    Source(
+        "coco",
+        "file of masks",
+        "results of COCO (.json)",
+        coco_results.OpenResults,
+        coco_results.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=coco_results.origin,
+        options=coco_results.OPTIONS,
+        tasks=("segmentation",),
     ),
     Source(
         "scores",

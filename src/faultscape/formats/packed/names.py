@@ -1,4 +1,4 @@
-"""Whether a name from a file that nobody vouches for may be used as the name of a file in a folder."""
+"""Whether a name from an untrusted file may be used as the name of a file in a folder."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _lock = Lock()
 
 def members(path: str, error: type[FaultscapeError]) -> Places:
     """Return {name of a member: (where its bytes begin, how many)} of a tar, in its order; ``error`` in one
-    sentence for a file that is no tar, or holds anything but plain files.
+    sentence for a file that is not a tar, or holds anything but plain files.
     """
     try:
         about = os.stat(path)
@@ -92,7 +92,7 @@ def _check(path: str, member: tarfile.TarInfo, size: int, error: type[Faultscape
     if member.isdir():
         return
     if not member.isreg() or member.issparse():
-        kind = "a link" if member.islnk() or member.issym() else "no plain file"
+        kind = "a link" if member.islnk() or member.issym() else "not a plain file"
         raise error(f"{path}: refused, because its file {name!r} is {kind}; make the tar of plain files")
     if member.offset_data + member.size > size:
         raise error(f"{path}: ends within its file {name!r}; copy or download it again")

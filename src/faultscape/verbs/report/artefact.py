@@ -82,9 +82,8 @@ def unshown_images(study: Study, name: str) -> dict[str, str]:
     files in a store are not checked.
     """
     wanted = sorted(set(study.selection(name).now.images))
-    rows = study.corpus.rows_of(wanted, "id", "source").to_pylist()
-    sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
-    files = {id_: file_of(source) for id_, source in sources.items() if not is_address(source)}
+    images = study.corpus.images(wanted)
+    files = {image.id: file_of(image.source) for image in images if not is_address(image.source)}
     return {id_: files[id_] for id_ in wanted if id_ in files and not os.path.isfile(files[id_])}
 
 
