@@ -8,6 +8,7 @@ from . import maps as maps
 from . import metrics as metrics
 from . import nouns as nouns
 from . import prediction as prediction
+from . import questions as questions
 from . import ranking as ranking
 from . import reporting as reporting
 from . import scenes as scenes
@@ -18,6 +19,8 @@ from . import testing as testing
 from . import ties as ties
 from . import uncertainty as uncertainty
 from . import verbs as verbs
+from .questions import where_they_fail as where_they_fail
+from .questions import which_is_better as which_is_better
 from .reading.study import Study as Study
 from .verbs import label as label
 from .verbs import stress as stress
