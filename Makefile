@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo docs test test-slow test-of lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
+.PHONY: help demo docs test test-slow test-of lint types layers wheel check test-consumers bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -81,6 +81,16 @@ docs: .venv-docs/.ready  ## the documentation site, into build/docs; warnings ar
 	$(DOCS)/sphinx-build --quiet --jobs auto --fail-on-warning --keep-going -d build/doctrees -b html docs build/docs
 	$(DOCS)/python scripts/check_site.py build/docs
 
+# Tools that read what we write have many dependencies, and no other test needs one of them.
+CONSUMERS := .venv-consumers/bin
+.venv-consumers/.ready: pyproject.toml constraints.txt tests/consumers/constraints.txt
+	test -x $(CONSUMERS)/python || $(PYTHON) -m venv .venv-consumers
+	PIP_CONSTRAINT=constraints.txt $(CONSUMERS)/python -m pip --disable-pip-version-check install --quiet --no-compile --requirement tests/consumers/constraints.txt --editable . pytest hypothesis
+	@touch $@
+
+test-consumers: .venv-consumers/.ready  ## other tools read what export writes; docs/reference/consumers.md lists their versions
+	$(CONSUMERS)/python -m pytest tests/consumers
+
 check: test test-slow lint types layers wheel docs  ## all that .ci/run does
 
 .venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
@@ -109,4 +119,4 @@ pins: .venv/.test-ready  ## write constraints.txt anew from the environment
 	{ head -2 constraints.txt; $(BIN)/python -m pip freeze --exclude-editable $$(sed -n 's/==.*//; s/^[A-Za-z]/--exclude &/p' benchmarks/constraints.txt) | sed 's/+cpu//'; } > constraints.new && mv constraints.new constraints.txt
 
 clean:           ## remove what make made
-	rm -rf .venv .venv-docs build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-docs .venv-consumers build dist demo-study measured .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import get_args
@@ -31,6 +32,7 @@ from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 from faultscape.uncertainty.training.presets import MANY_CLASSES
 from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
+from faultscape.verbs.export.catalogue import EXPORTS
 from faultscape.verbs.verb_list import LINES
 
 ROOT = Path(__file__).parents[1]
@@ -89,6 +91,21 @@ def format_rows() -> Rows:
             entry.says.format(folder="`labels/`", out="`to-label/`", export="`to-label/`"),
         )
         for entry in FORMATS
+    ]
+
+
+def export_rows() -> Rows:
+    """What export writes."""
+    rows = [("`--format`", "is", "of", "`--image-files`", "opened by")]
+    return rows + [
+        (
+            f"`{entry.name}`",
+            entry.title,
+            tasks(entry.tasks),
+            ", ".join(entry.image_files),
+            f"`{entry.opens.format(out=repr('out'))}`",
+        )
+        for entry in EXPORTS
     ]
 
 
@@ -367,12 +384,27 @@ def result_rows() -> Rows:
     ]
 
 
+def consumer_rows() -> Rows:
+    """Which tools read what Faultscape writes."""
+    folder = ROOT / "tests" / "consumers"
+    pins = re.findall(r"^([\w.-]+)==(\S+)$", (folder / "constraints.txt").read_text(), re.MULTILINE)
+    versions = dict(pins)
+    entries = tomllib.loads((folder / "consumers.toml").read_text())["consumer"]
+    rows = [("consumer", "version", "reads", "checked by")]
+    return rows + [
+        (f"`{entry['package']}`", versions[entry["package"]], entry["made_by"], entry["checked_by"])
+        for entry in entries
+    ]
+
+
 TABLES: Mapping[str, Callable[[], Rows]] = {
+    "CONSUMERS": consumer_rows,
     "RESULTS": result_rows,
     "METRICS": metric_rows,
     "SELECTORS": selector_rows,
     "RANKINGS": ranking_rows,
     "FORMATS": format_rows,
+    "EXPORTS": export_rows,
     "SOURCES": source_rows,
     "KEPT": kept_rows,
     "SCORERS": scorer_rows,

@@ -64,6 +64,7 @@ ClassWeights = Literal["none", "median-frequency"]
 FastStart = Literal["normal", "signs"]
 TrainingPresetName = Literal["s3-paper", "s3-code", "s4-bayesian", "camvid-small"]
 ExportForm = Literal["onnx", "pt2"]
+ImageFiles = Literal["copy", "link", "none"]  # what `export` does with images
 MethodPreset = Literal["s4"]
 FitMethod = Literal[
     "temperature",

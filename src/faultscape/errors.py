@@ -118,6 +118,10 @@ class MetricError(FaultscapeError):
     """A metric cannot be computed: scores are masked, not finite, or differ in size from their truth."""
 
 
+class ResultError(FaultscapeError):
+    """A result cannot be saved, loaded or drawn: a damaged file, or a library that is not installed."""
+
+
 class WebError(FaultscapeError):
     """Something on the web cannot be fetched: gone, refused, too slow, too large, or at an address that is
     not allowed.

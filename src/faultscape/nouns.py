@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Required, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Required, TypeAlias, TypedDict
 
 from faultscape.choices import CapRule, Constraints, Discrepancy, Over, PointGoal
 from faultscape.errors import counted
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,11 +67,18 @@ class Classes:
         )
 
 
-@dataclass(frozen=True)
-class Scale:
+@dataclass(frozen=True, eq=False)
+class Scale(Result):
     """First and third quartile of each class's share of pixels, over the masks that contain the class (Yan et
-    al. 2021).
+    al. 2021). The table has a row a class.
     """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("class", "text", "name of the class"),
+        Column("images", "count", "masks that contain the class"),
+        Column("share_q1", "number", "first quartile of its share of the pixels of these masks", "0 to 1"),
+        Column("share_q3", "number", "third quartile of its share of the pixels of these masks", "0 to 1"),
+    )
 
     names: tuple[str, ...]  # the classes, in the order of the class list
     n_images: tuple[int, ...]  # how many masks contain each class
@@ -82,6 +91,9 @@ class Scale:
             for name, n, low, high in zip(self.names, self.n_images, self.t_min, self.t_max, strict=True)
         )
         return f"Scale of {len(self.names)} classes\n{rows}"
+
+    def _rows(self) -> Rows:
+        return list(zip(self.names, self.n_images, self.t_min, self.t_max, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,11 +324,51 @@ class Definition(TypedDict, total=False):
     replaced_by: str  # name of the selection that replaced this one
 
 
+_ANY_ROW = (
+    Column("image", "text", "id of the image"),
+    Column("chosen", "flag", "whether people are asked about it; otherwise it is a spare"),
+    Column("round", "count", "1 for the first draw, one more each time the selection was extended"),
+    Column("step", "count", "number of the row within its round, or of the draw over all rounds, from 1"),
+    Column("place", "count", "its place in its duel or pair, from 1"),
+    Column("probability", "number", "chance of drawing it at its step; 1 where nothing is random"),
+    Column("pool", "count", "images (of points: pixels) that could have had its place"),
+)
+ROW_COLUMNS: dict[str, tuple[Column, ...]] = {  # what a kind of row has besides
+    "Slot": (
+        Column("defender", "text", "the model whose map must contain the class"),
+        Column("attacker", "text", "the model that its map is compared with"),
+        Column("class", "text", "name of the class; null without constraints"),
+        Column("concordance", "number", "agreement of the two maps; low where they differ"),
+    ),
+    "PairSlot": (
+        Column("model_a", "text", "the classifier that comes first in the study"),
+        Column("model_b", "text", "the classifier that comes later"),
+        Column("label_a", "text", "the class that model_a predicts"),
+        Column("label_b", "text", "the class that model_b predicts"),
+        Column("distance", "number", "distance of the two classes in the hierarchy"),
+        Column("confidence", "number", "the lower probability of the two", "0 to 1"),
+    ),
+    "Draw": (Column("score", "number", "weight or preference of the selector for the image"),),
+    "Point": (
+        Column("row", "count", "row of the pixel in the image, from 0 at the top", "pixels"),
+        Column("column", "count", "column of the pixel in the image, from 0 at the left", "pixels"),
+        Column("pixel", "count", "its number in the map at working size, row by row, from 0"),
+        Column("stratum", "count", "group of pixels that it was drawn from; 0 for the whole pool"),
+    ),
+}
+
+
 @dataclass(frozen=True, eq=False)
-class Slots:
+class Slots(Result):
     """A selection: its definition and its rows; places 1..depth of a cell are chosen, later ones are
-    spares.
+    spares. The table has the rows, with further columns for their kind (``ROW_COLUMNS``).
+
+    >>> drawn = (Draw("vma", 1, 1, "street/1", 0.5, 0.1, 9),)
+    >>> Slots(("a", "b"), {"selector": "vma"}, drawn).to_arrow().select(["image", "score"]).to_pylist()
+    [{'image': 'street/1', 'score': 0.5}]
     """
+
+    columns: ClassVar[tuple[Column, ...]] = _ANY_ROW
 
     models: tuple[str, ...]  # names, in the order of the study when the selection was made or last extended
     definition: Definition  # what fixes which images are chosen, as its JSON file holds it
@@ -389,6 +441,22 @@ class Slots:
 
     def __repr__(self) -> str:
         return self._summary()
+
+    def _says(self) -> str:
+        return repr(self)
+
+    def _columns(self) -> tuple[Column, ...]:
+        return self.columns + (ROW_COLUMNS[type(self.rows[0]).__name__] if self.rows else ())
+
+    def _rows(self) -> Rows:
+        names = [column.name for column in self._columns() if column.name != "chosen"]
+        fields = ["class_" if name == "class" else name for name in names]
+        depth = self.depth
+        rows = list[tuple[str | float | None, ...]]()
+        for row in self.rows:
+            image, *others = (getattr(row, name) for name in fields)
+            rows.append((image, row.place <= depth, *(None if value == "" else value for value in others)))
+        return rows
 
     def full_text(self) -> str:
         """Return what ``-v`` prints, including how the number of slots compares with the papers' upper

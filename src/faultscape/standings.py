@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import ClassVar, cast
 
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
+from faultscape.results.result import Result
+from faultscape.results.table import Cell, Column, Row, Rows, ends_of
 
 # with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
@@ -139,7 +141,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, eq=False)
-class Standings:
+class Standings(Result):
     """Who wins: matrices, rankings with intervals, how many labels were used (the content of standings.json).
 
     ``labels`` counts images, or ``points`` where these were drawn: ``used``, ``discarded``, ``missing``
@@ -149,8 +151,37 @@ class Standings:
     at once. ``to_come`` are the rankings of drawn images whose intervals speak of data to come, where
     ``rankings`` speak of the pool, ``of_pool`` those of the pool where ``rankings`` speak of data to come.
     ``against`` is {name of another selection: how far its rankings agree}.
-    ``parents`` is {parent group of classes: the standings within it}.
+    ``parents`` is {parent group of classes: the standings within it}. The table has a row for each model of
+    each ranking that can be used.
+
+    >>> perron = ModelRanking({"a": 0.4, "b": 0.6}, ["b", "a"], {"a": [0.3, 0.5], "b": [0.5, 0.7]})
+    >>> Standings(("a", "b"), {"used": 40}, {}, {"perron": perron}, {}).to_arrow()["model"].to_pylist()
+    ['b', 'a']
     """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("ranking", "text", "name of the ranking"),
+        Column("population", "text", "what its intervals speak of: pool, future, same-groups or chosen"),
+        Column("classes", "text", "the parent group of classes that it is about; null for all classes"),
+        Column("model", "text", "name of the model"),
+        Column("place", "count", "its place in the order of the ranking, from 1"),
+        Column("score", "number", "its score, of which high is better"),
+        Column("score_low", "number", "lower end of the score's 95 % interval"),
+        Column("score_high", "number", "upper end of the score's 95 % interval"),
+        Column("rank_low", "number", "best rank that its own 95 % interval allows"),
+        Column("rank_high", "number", "worst rank that its own 95 % interval allows"),
+        Column("joint_rank_low", "number", "best rank by the 95 % intervals of all models at once"),
+        Column("joint_rank_high", "number", "worst rank by the 95 % intervals of all models at once"),
+        Column("could_be_best", "flag", "whether it could be the best, all models at once"),
+        Column("behind", "number", "how far its score is behind the leader's"),
+        Column("behind_low", "number", "lower end of that difference's 95 % interval, for all pairs at once"),
+        Column(
+            "behind_high", "number", "upper end of that difference's 95 % interval, for all pairs at once"
+        ),
+        Column(
+            "standard_error", "number", "standard error of the score, where the ranking has one", aside=True
+        ),
+    )
 
     models: tuple[str, ...]  # names, in the order of the rows and columns of ``matrices``
     labels: dict[str, int]
@@ -173,6 +204,46 @@ class Standings:
 
     def __repr__(self) -> str:
         return standings_text(self)
+
+    def _says(self) -> str:
+        return "\n".join([standings_text(self).partition("\n")[0], *self.notes[self.details :]])
+
+    def _rows(self) -> Rows:
+        found = [*self.rankings.items(), *self.to_come.items(), *self.of_pool.items()]
+        rows = [row for name, ranking in found for row in _ranking_rows(name, None, ranking)]
+        for classes, parent in self.parents.items():
+            rows += [row for name, of in parent.rankings.items() for row in _ranking_rows(name, classes, of)]
+        return rows
+
+
+def _ranking_rows(name: str, classes: str | None, ranking: ModelRanking) -> list[Row]:
+    """Return the rows of a ranking, best model first; none if it cannot be used."""
+    if ranking.unusable:
+        return []
+    best = {*could_be_best(ranking)}
+    behind = {gap.other: gap for gap in ranking.gaps if gap.model == ranking.order[0]}
+    errors = ranking.sandwich_error or {}
+    rows = list[Row]()
+    for place, model in enumerate(ranking.order, 1):
+        gap = behind.get(model)
+        cells: list[Cell] = [
+            name,
+            ranking.speaks_of or None,
+            classes,
+            model,
+            place,
+            ranking.scores.get(model),
+        ]
+        for intervals in (
+            ranking.score_interval,
+            ranking.rank_interval,
+            ranking.simultaneous_rank_interval,
+        ):
+            cells += ends_of(intervals.get(model))
+        cells += [model in best if best else None, gap.difference if gap else None]
+        cells += ends_of(gap.interval if gap else None)
+        rows.append((*cells, errors.get(model)))
+    return rows
 
 
 def standings_text(standings: Standings, describe_score: Callable[[str], str] = lambda _: "") -> str:

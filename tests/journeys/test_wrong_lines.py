@@ -33,7 +33,7 @@ WORDS = """
 # verbs, options and words without a place
 selct study -> unknown verb 'selct'. Did you mean 'select'? Available: collect, predict
 import study labels.csv -> unknown verb 'import'. Did you mean 'label import'? Available:
-exprot study -> unknown verb 'exprot'. Did you mean 'label export'? Available:
+exprot study -> unknown verb 'exprot'. Did you mean 'export'? Available:
 zebra -> unknown verb 'zebra'. Available: collect, predict
 label improt x -> unknown command 'label improt'. Did you mean 'import'? Available: export, import
 --versoin -> there is no option --versoin. Did you mean '--version'?
@@ -497,6 +497,24 @@ fit {plain} odin --model plain --layer mix -> method odin uses only logits; leav
 fit {plain} knn --model mine= -> --model: expected NAME, or NAME=SOURCE; got 'mine='
 """
 
+EXPORT = """
+# export
+export none out -> ^none is not a study
+export {labelled} out --format hff -> ^--format 'hff' is not known; use parquet, hf ... Did you mean 'hf'?
+export {labelled} {photos} -> is not empty (part0, ...); give a new or an empty folder
+export {labelled} {classes} -> is a file; give a new or an empty folder
+export {labelled} {labelled} -> is inside the study; give a folder outside it
+export {labelled} {labelled}/predictions/out -> is inside the study; give a folder outside it
+export {labelled} s3://bucket/out -> export writes to a local folder; copy that to the store afterwards
+export {labelled} out --selection mian -> there is no selection 'mian'
+export {labelled} out --truth ann -> there is no truth 'ann'; available: labels
+export {labelled} out --format hf --image-files link -> ^--image-files link does not fit --format hf, which holds the images in its files; use copy or none
+export {labelled} out --image-files move -> image-files 'move' is not known; use copy, link, none
+export {compared} out -> ^no images are chosen yet; add --all-images to write all, or choose some with `faultscape select
+export {collected} out --all-images -> has neither models nor labels to export; add some with `faultscape predict
+export {answers} out --all-images -> of 8 images the study has only the id (first: set0/000); leave images out with --image-files none
+"""
+
 
 def rows(table: str) -> list[tuple[str, str]]:
     """The lines of a table, and what each is told."""
@@ -504,7 +522,7 @@ def rows(table: str) -> list[tuple[str, str]]:
     return [(line, says) for line, arrow, says in lines if arrow]
 
 
-TABLES = (WORDS, COLLECT, PREDICT, SELECT, LABEL, MEASURE, STRESS, TRAIN, FIT)
+TABLES = (WORDS, COLLECT, PREDICT, SELECT, LABEL, MEASURE, STRESS, TRAIN, FIT, EXPORT)
 ROWS = [row for table in TABLES for row in rows(table)]
 
 ENTRIES = {
@@ -605,7 +623,7 @@ def _make_maps(folder: Path) -> made.Corpus:
     at = further("compared")
     fs.compare(str(at), engine="local")
     fs.select(str(further("drawn")), goal="order", budget=2, engine="local")
-    fs.select(str(further("pointed")), sampling=fs.Sampling(points=10), engine="local")
+    fs.select(str(further("pointed")), sampling=fs.options.Sampling(points=10), engine="local")
     at = further("selected")
     fs.select(str(at), engine="local")
     at = further("labelled")

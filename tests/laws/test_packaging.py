@@ -79,6 +79,7 @@ FOLDERS = {
     "ray": "src",
     "app": "src",
     "postgres": "src",
+    "plot": "src",
     "train": "examples",
     "bench": "benchmarks",
     "dev": "tests",
@@ -128,7 +129,8 @@ BASE = modules(PROJECT["dependencies"])
 
 def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
     assert (
-        imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres]"]) == set()
+        imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres,plot]"])
+        == set()
     )
 
 

@@ -139,6 +139,10 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("status",): ("faultscape status study", "faultscape status study --json"),
     ("show",): ("faultscape show study/corpus.parquet --rows 5", "faultscape show study --images"),
     ("view",): ("faultscape view study", "faultscape view study --port 9000"),
+    ("export",): (
+        "faultscape export study out/ --format hf",
+        "faultscape export study out/ --all-images --image-files link",
+    ),
     ("demo",): ("faultscape demo demo-study", "faultscape demo small-study --scenes 40 --engine local"),
 }
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from faultscape.errors import counted
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows, ends_of
 from faultscape.standings import FEW, Failing, Gap, Standings, labelled_words
 
 
@@ -30,13 +32,35 @@ class Work(NamedTuple):
     hours: float | None = None
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, eq=False)
+class Verdict(Result):
     """Which model to use, and what else the labels say, in at most six lines.
 
     ``models`` is the one to use if ``decided``, else those between which the labels do not decide, the leader
-    first; () if none can be named.
+    first; () if none can be named. The table has one row.
+
+    >>> Verdict(("a", "b"), False, "The labels do not decide", ()).to_arrow()["models"].to_pylist()
+    [['a', 'b']]
     """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("headline", "text", "the verdict's first sentence", aside=True),
+        Column("decided", "flag", "whether the labels decide which model is best"),
+        Column("models", "texts", "the model to use if decided, else those that could be best, leader first"),
+        Column("selection", "text", "the selection whose labels it rests on"),
+        Column("population", "text", "the images that it speaks of: pool, future, same-groups or chosen"),
+        Column("metric", "text", "the metric of the lead"),
+        Column("leader", "text", "the model that is ahead"),
+        Column("runner_up", "text", "the next model"),
+        Column("lead", "number", "how far the leader's score is ahead of the next model's"),
+        Column("lead_low", "number", "lower end of the lead's 95 % interval, for all pairs at once"),
+        Column("lead_high", "number", "upper end of the lead's 95 % interval, for all pairs at once"),
+        Column("fails_on", "text", "the class on which the leader is worst"),
+        Column("fails_score", "number", "its score on that class: IoU, or for classifiers the share right"),
+        Column("taken_for", "text", "the class that it is mistaken for most often"),
+        Column("next", "text", "the command to run next; null if none would change the verdict", aside=True),
+        Column("labelling_hours", "number", "the labelling that this command asks for", "hours"),
+    )
 
     models: tuple[str, ...]
     decided: bool
@@ -53,6 +77,32 @@ class Verdict:
     def __repr__(self) -> str:
         following = [f"next: {self.next}{hours_words(self.hours, self.next)}"] if self.next else []
         return "\n".join([*self.lines, *following])
+
+    def _says(self) -> str:
+        return repr(self)
+
+    def _rows(self) -> Rows:
+        lead = self.lead
+        fails = self.failing
+        return [
+            (
+                self.headline or None,
+                self.decided,
+                self.models,
+                self.selection or None,
+                self.population or None,
+                self.metric or None,
+                lead.model if lead else None,
+                lead.other if lead else None,
+                lead.difference if lead else None,
+                *ends_of(lead.interval if lead else None),
+                fails.worst if fails else None,
+                fails.score if fails else None,
+                (fails.taken_for or None) if fails else None,
+                self.next or None,
+                self.hours,
+            )
+        ]
 
 
 NOTHING = Verdict((), False, "", ())

@@ -1,6 +1,7 @@
 from . import collect as collect
 from . import compare as compare
 from . import demo as demo
+from . import export as export
 from . import fit as fit
 from . import label as label
 from . import plan as plan

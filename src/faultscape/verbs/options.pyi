@@ -9,6 +9,7 @@ from faultscape.choices import (
     FitMethod,
     Goal,
     HeadName,
+    ImageFiles,
     LossName,
     MethodPreset,
     PointGoal,
@@ -421,6 +422,16 @@ class ViewOptions(Options):
     study: str
     host: str = ...
     port: int = ...
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Options):
+    study: str
+    out: str
+    format: str = ...
+    selection: str = ...
+    all_images: bool = ...
+    truth: str | None = ...
+    image_files: ImageFiles | None = ...
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions(Options):

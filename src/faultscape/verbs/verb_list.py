@@ -15,7 +15,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Choose images and rank models": ("select", "label", "rank", "plan", "report"),
     "Measure": ("measure", "stress", "reliability", "rank-table"),
     "Train": ("train", "fit"),
-    "All in one, and look": ("run", "status", "show", "view", "demo"),
+    "All in one, and look": ("run", "status", "show", "view", "export", "demo"),
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)
 GROUPS: dict[str, dict[str, str]] = {  # verbs with sub-commands: the name of each, and its function

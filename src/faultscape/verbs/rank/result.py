@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from faultscape.errors import counted
 from faultscape.reporting.verdict import NOTHING, Verdict
@@ -21,7 +21,7 @@ class Ranked(Standings):
     @classmethod
     def of(cls, standings: Standings) -> Ranked:
         """Return standings as the result of `rank`."""
-        return cls(**{name: getattr(standings, name) for name in Standings.__dataclass_fields__})
+        return cls(**{field.name: getattr(standings, field.name) for field in fields(Standings)})
 
     def __repr__(self) -> str:
         return self._headed(self.tables())

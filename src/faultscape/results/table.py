@@ -1,0 +1,137 @@
+"""The columns of a result's table, and that table as Arrow and as HTML.
+
+Conventions: a row is a tuple in the order of the columns. What is undefined (None, NaN) is null in Arrow and
+an empty cell in HTML. HTML holds no script and no colours of text or background, so that it is legible in
+light and dark notebooks.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Cell: TypeAlias = "str | float | bool | Sequence[str] | None"
+Row: TypeAlias = "tuple[Cell, ...]"
+Rows: TypeAlias = "Sequence[Row]"
+
+SHOWN = 60  # rows of a table in HTML
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a result's table: its name, what it says, and the kind of its values."""
+
+    name: str
+    kind: Literal["text", "number", "count", "flag", "texts"]
+    says: str  # what it says, in a few words
+    unit: str = ""  # of numbers, where they have one
+    aside: bool = False  # whether HTML, where room is short, leaves it out
+
+
+def arrow_table(columns: Sequence[Column], rows: Rows) -> pa.Table:
+    """Return rows as an Arrow table.
+
+    >>> of = (Column("model", "text", "its name"), Column("score", "number", "its mIoU"))
+    >>> arrow_table(of, [("a", 0.5), ("b", float("nan"))]).to_pylist()
+    [{'model': 'a', 'score': 0.5}, {'model': 'b', 'score': None}]
+    """
+    import pyarrow as pa
+
+    types = {
+        "text": pa.string(),
+        "number": pa.float64(),
+        "count": pa.int64(),
+        "flag": pa.bool_(),
+        "texts": pa.list_(pa.string()),
+    }
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    arrays = [
+        pa.array([_known(value) for value in held], types[column.kind])
+        for column, held in zip(columns, values, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, [column.name for column in columns])
+
+
+def html_table(columns: Sequence[Column], rows: Rows) -> str:
+    """Return rows as an HTML table: the first ``SHOWN``, without columns that are empty in all of them.
+
+    >>> "&lt;script&gt;" in html_table((Column("model", "text", "its name"),), [("<script>",)])
+    True
+    """
+    shown = rows[:SHOWN]
+    places = [
+        place
+        for place, column in enumerate(columns)
+        if not column.aside and any(_known(row[place]) not in (None, "") for row in shown)
+    ]
+    if not places:
+        return ""
+    head = "".join(_cell("th", columns[place], columns[place].name.replace("_", " ")) for place in places)
+    body = "".join(
+        f"<tr>{''.join(_cell('td', columns[k], _text(row[k])) for k in places)}</tr>" for row in shown
+    )
+    left = len(rows) - len(shown)
+    more = f"<p>and {left:,} more {'row' if left == 1 else 'rows'}</p>" if left else ""
+    return (
+        '<table style="font-variant-numeric: tabular-nums">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )
+
+
+def html_text(text: str) -> str:
+    """Return text as HTML that keeps its lines.
+
+    >>> html_text("a < b")
+    '<pre style="white-space: pre-wrap; background: none; color: inherit">a &lt; b</pre>'
+    """
+    return (
+        f'<pre style="white-space: pre-wrap; background: none; color: inherit">{html.escape(text)}</pre>'
+        if text
+        else ""
+    )
+
+
+def _cell(tag: str, column: Column, text: str) -> str:
+    side = "left" if column.kind in ("text", "texts", "flag") else "right"
+    title = f' title="{html.escape(_title(column))}"' if tag == "th" else ""
+    return f'<{tag}{title} style="text-align: {side}">{html.escape(text)}</{tag}>'
+
+
+def _title(column: Column) -> str:
+    return f"{column.says} ({column.unit})" if column.unit else column.says
+
+
+def _text(value: Cell) -> str:
+    value = _known(value)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return ", ".join(value)
+
+
+def _known(value: Cell) -> Cell:
+    """Return a value, None for what is undefined."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def ends_of(interval: Sequence[float | None] | None) -> tuple[float | None, float | None]:
+    """Return the two ends of an interval, None where there is none.
+
+    >>> ends_of([0.25, 0.5]), ends_of(None), ends_of([])
+    ((0.25, 0.5), (None, None), (None, None))
+    """
+    low, high = interval or (None, None)
+    return low, high

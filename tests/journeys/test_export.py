@@ -1,0 +1,200 @@
+"""What `faultscape export` writes, read back with nothing but Arrow, JSON and Pillow; the tools that it writes
+for read it in tests/consumers.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made_answers
+import undoing
+from faultscape.cli import main
+from faultscape.errors import OptionError
+from faultscape.reading.study import Study
+from faultscape.verbs.export import target
+from faultscape.verbs.export.image_files import refuse_missing
+from faultscape.verbs.view.between import MapCounts, read_counts
+from faultscape.verbs.view.columns import read_all
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A study in which everything is done; export leaves it as it is."""
+    return undoing.copy_of("finished", tmp_path_factory.mktemp("export") / "study")
+
+
+def ids_of(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def test_the_plain_table_holds_the_maps_the_labels_and_what_the_study_says(
+    study: str, tmp_path: Path
+) -> None:
+    corpus = undoing.shared_corpus()
+    before = undoing.digest(study)
+    result = fs.export(study, tmp_path / "out", all_images=True)
+    assert undoing.digest(study) == before
+    assert (result.images, result.models, result.truth) == (6, ("model-0", "model-1"), "labels")
+    table = pq.read_table(tmp_path / "out" / "images.parquet")
+    rows = {row["id"]: row for row in table.to_pylist()}
+    assert list(rows) == Study(study).images
+    for image, truth, maps in zip(corpus.ids, corpus.truths, corpus.maps["model-1"], strict=True):
+        assert (ids_of(rows[image]["truth"]) == truth).all()
+        assert (ids_of(rows[image]["map_model-1"]) == maps).all()
+        copied = tmp_path / "out" / rows[image]["path"]
+        assert copied.read_bytes() == (corpus.photos / f"{image}.png").read_bytes()
+    selected = Study(study).selection().now.images
+    assert {image for image, row in rows.items() if row["chosen"]} == set(selected)
+    assert rows[selected[0]]["why"].startswith("model-")
+    about = json.loads((tmp_path / "out" / "classes.json").read_text())
+    assert json.loads(table.schema.metadata[b"faultscape"]) == about
+    assert [entry["name"] for entry in about["classes"]] == ["sky", "road", "car", "person", "tree"]
+
+
+def test_disagreement_is_that_of_view_and_scores_are_those_that_rank_counts(
+    study: str, tmp_path: Path
+) -> None:
+    fs.export(study, tmp_path / "out", all_images=True, image_files="none")
+    rows = pq.read_table(tmp_path / "out" / "images.parquet").to_pylist()
+    opened = Study(study)
+    columns = read_all(opened)
+    counts = MapCounts(opened.models, len(opened.classes), len(columns))
+    assert [*read_counts(opened, counts, columns)]
+    assert [row["disagreement"] for row in rows] == pytest.approx(counts.disagreement.tolist(), rel=1e-9)
+    for row, truth, said in zip(rows, opened.labels().values(), opened.maps("model-1").values(), strict=True):
+        seen = np.union1d(truth, said)
+        ious = [((truth == c) & (said == c)).sum() / ((truth == c) | (said == c)).sum() for c in seen]
+        assert row["miou_model-1"] == pytest.approx(np.mean(ious), rel=1e-9)
+
+
+def test_the_table_of_models_is_the_recommended_ranking(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "out", image_files="none")
+    standings = Study(study).standings()
+    name, ranking = next(iter(standings.rankings.items()))
+    rows = pq.read_table(tmp_path / "out" / "models.parquet").to_pylist()
+    assert [(row["model"], row["rank"]) for row in rows] == [(m, k) for k, m in enumerate(ranking.order, 1)]
+    assert {row["ranking"] for row in rows} == {name}
+    assert [row["score"] for row in rows] == [ranking.scores[row["model"]] for row in rows]
+
+
+def test_photos_are_linked_or_left_out_where_asked(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "linked", image_files="link")
+    (row,) = pq.read_table(tmp_path / "linked" / "images.parquet").to_pylist()
+    photo = undoing.shared_corpus().photos / f"{row['id']}.png"
+    assert os.path.samefile(tmp_path / "linked" / row["path"], photo)
+    os.unlink(tmp_path / "linked" / row["path"])  # or what all tests share would have two names
+    fs.export(study, tmp_path / "bare", image_files="none")
+    assert [row["path"] for row in pq.read_table(tmp_path / "bare" / "images.parquet").to_pylist()] == [None]
+    assert not (tmp_path / "bare" / "images").exists()
+
+
+def test_images_that_are_gone_are_named_before_anything_is_written(study: str) -> None:
+    images = Study(study).corpus.images()
+    refuse_missing(images, "copy", "study")
+    gone = [*images[:-2], *(replace(image, source=f"/nowhere/{image.id}.png") for image in images[-2:])]
+    refuse_missing(gone, "none", "study")
+    with pytest.raises(
+        OptionError, match=r"^2 of 6 images are no longer where .* \(first: /nowhere/part1/"
+    ) as said:
+        refuse_missing(gone, "copy", "study")
+    assert "run `faultscape collect study NEWFOLDER`, or leave them out with --image-files none" in str(said)
+    stored = [replace(images[0], source="s3://bucket/a.png")]
+    refuse_missing(stored, "copy", "study")
+    with pytest.raises(OptionError, match=r"^--image-files link: 1 image is not a local file .*; use "):
+        refuse_missing(stored, "link", "study")
+
+
+def test_a_data_set_of_the_hub_says_in_its_schema_what_its_columns_are(study: str, tmp_path: Path) -> None:
+    result = fs.export(study, tmp_path / "out", format="hf", all_images=True)
+    assert result.opens == f"datasets.load_dataset({str(tmp_path / 'out')!r})"
+    (file,) = (tmp_path / "out" / "data").iterdir()
+    assert file.name == "test-00000-of-00001.parquet"
+    table = pq.read_table(file)
+    features = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]
+    assert list(features) == table.column_names
+    assert {name for name, of in features.items() if of == {"_type": "Image"}} == {
+        "image",
+        "truth",
+        "map_model-0",
+        "map_model-1",
+    }
+    corpus = undoing.shared_corpus()
+    row = table.to_pylist()[-1]
+    place = corpus.ids.index(row["id"])
+    assert (ids_of(row["map_model-0"]["bytes"]) == corpus.maps["model-0"][place]).all()
+    assert (ids_of(row["image"]["bytes"]) == np.asarray(Image.open(corpus.photos / f"{row['id']}.png"))).all()
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card.startswith("---\n")
+    assert '"path": "data/test-*"' in card
+    assert "| model | ranking | rank |" in card
+
+
+def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=20, sure=True)
+    made_answers.import_labels(it)
+    fs.export(it.study, tmp_path / "plain", all_images=True, image_files="none")
+    fs.export(it.study, tmp_path / "hub", format="hf", all_images=True, image_files="none")
+    table = pq.read_table(tmp_path / "hub" / "data")
+    names = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["class_model-0"]["names"]
+    assert names == list(made_answers.NAMES)
+    for plain, hub in zip(
+        pq.read_table(tmp_path / "plain" / "images.parquet").to_pylist(), table.to_pylist(), strict=True
+    ):
+        k = it.images.index(plain["id"])
+        said, true = (names[labels[k]] for labels in (it.labels["model-0"], it.truth))
+        assert (plain["class_model-0"], plain["truth"]) == (said, [true])
+        assert (names[hub["class_model-0"]], [names[place] for place in hub["truth"]]) == (said, [true])
+        assert plain["correct_model-0"] == float(said == true)
+        assert 0 < plain["probability_model-0"] <= 1
+
+
+def test_what_is_half_written_does_not_look_whole(
+    study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class StoppedError(Exception):
+        pass
+
+    def stopped(_: Path) -> bytes:
+        raise StoppedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("faultscape.verbs.export.tables.about_bytes", stopped)
+        with pytest.raises(StoppedError):
+            fs.export(study, tmp_path / "out")
+    assert [*tmp_path.iterdir()] == []
+    killed = tmp_path / ".writing-00000000-out"
+    killed.mkdir()
+    (killed / ".held").touch()
+    with target.whole_folder(str(tmp_path / "other")):
+        assert killed.exists()
+        assert not (tmp_path / "other").exists()
+    (tmp_path / "out").mkdir()  # an empty folder may be there
+    fs.export(study, tmp_path / "out")
+    assert {path.name for path in tmp_path.iterdir()} == {"other", "out"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "images.parquet",
+        "models.parquet",
+        "classes.json",
+        "images",
+    }
+
+
+def test_an_export_is_the_same_wherever_it_is_written(study: str, tmp_path: Path) -> None:
+    """Nothing in it says where it lies, so that it can be moved."""
+    for name in ("here", "there/deeper"):
+        assert main(["export", study, str(tmp_path / name), "--all-images"]) == 0
+    for path in (tmp_path / "here").rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert data == (tmp_path / "there/deeper" / path.relative_to(tmp_path / "here")).read_bytes()
+            assert str(tmp_path).encode() not in data
