@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 
 from faultscape.errors import counted
 from faultscape.nouns import Slots
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
 from faultscape.verbs.rank.result import Ranked
 
 _SHOWN = 10  # cases that are printed
@@ -43,20 +45,41 @@ class Case:
 
     def __repr__(self) -> str:
         differ = f"{self.defender} says {self.defender_says}, {self.attacker} says {self.attacker_says}"
-        where = f" on {self.share:.1%} of it" if self.share < 1 else ""
+        where = f" on {100 * self.share:.1f} % of it" if self.share < 1 else ""
         truth = f"; it is {self.true}" if self.true else ""
         return f"image {self.image}: {differ}{where}{truth}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Failures:
+class Failures(Result):
     """Where models fail: the images on which they differ most, and, with labels, their standings there."""
 
     cases: tuple[Case, ...]  # one for each pair of models and class that chose an image, the worst first
     images: tuple[int | str, ...]  # the chosen images, each once, in the order in which they were chosen
     slots: Slots  # the selection, as `select` makes it; its images have the ids of the study that was made
     standings: Better | None = None  # standings on these images; None without labels
-    labelled: tuple[int | str, ...] = field(default=())  # images with a label, in the order asked for
+    labelled: tuple[int | str, ...] = ()  # images with a label, in the order in which they were asked for
+
+    columns = (
+        Column("image", "text", "the image: its place, or its id"),
+        Column("defender", "text", "the model whose map is compared"),
+        Column("attacker", "text", "the model that it is compared with"),
+        Column("class", "text", "the class for which the image was chosen"),
+        Column("concordance", "number", "of both maps on this image; of classifiers minus their distance"),
+        Column("defender_says", "text", "the class that the defender sees where they differ most"),
+        Column("attacker_says", "text", "the class that the attacker sees there"),
+        Column("share", "number", "the part of the image where they say so", "0 to 1"),
+        Column("true", "text", "the class that the label shows there most often"),
+    )
+
+    def _rows(self) -> Rows:
+        return [
+            (str(case.image), *(None if value == "" else value for value in astuple(case)[1:]))
+            for case in self.cases
+        ]
+
+    def _says(self) -> str:
+        return repr(self).partition("\n")[0]
 
     def __repr__(self) -> str:
         head = (

@@ -143,6 +143,6 @@ def where_they_fail(
     >>> other[3, :4] = 1
     >>> found = fs.where_they_fail({"unet": truth, "fcn": other}, label=truth)
     >>> found.cases[0]
-    image 3: unet says class-0, fcn says class-1 on 50.0% of it; it is class-0
+    image 3: unet says class-0, fcn says class-1 on 50.0 % of it; it is class-0
     """
     return failures(Models(maps, images, classes, void, task), label, per_class, top, seed)
