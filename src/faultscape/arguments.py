@@ -51,11 +51,28 @@ else:
     Place = PlaceOrMaps = ClassList = Source = GroupRule = Size = ScaleFile = LabelMeanings = Costs = str
     Sources = Renames = NamedValues = list[str]
 
-_Named = str | Mapping[str, Any]  # whose values are read by themselves: they may be in memory
+
+class _Held(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return value is not None and not isinstance(value, bool | int | float | complex | bytes)
+
+
+class InMemory(metaclass=_Held):
+    """The kind of what may hold maps or be a model: arrays, tensors, lists, images, functions, modules, known
+    without importing their libraries; all but single numbers, bytes and None.
+
+    >>> isinstance([1, 2], InMemory), isinstance(len, InMemory), isinstance(5, InMemory)
+    (True, True, False)
+    """
+
+
+_Named = str | Mapping[str, str | os.PathLike[str] | InMemory]
 _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
 IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, as messages say it
     "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
-    "PlaceOrMaps": Annotated[Any, "the name of a file or folder, text or a path, or maps in memory"],
+    "PlaceOrMaps": Annotated[
+        str | os.PathLike[str] | InMemory, "the name of a file or folder, text or a path, or maps in memory"
+    ],
     "ClassList": Annotated[
         Classes | str | os.PathLike[str] | Sequence[str] | int,
         "a Classes, a built-in name, a file, a list of names, or a number of classes",

@@ -61,7 +61,7 @@ class Models:
     task: Task | None
 
     def read(self) -> Given:
-        """Return what was given; ModelError for models that are none, or are not for the same images."""
+        """Return what was given; ModelError for models that cannot be used, or are of different images."""
         if not isinstance(self.maps, Mapping):
             raise ModelError(
                 f"maps: expected a dict, {{name: maps or a function}}; got {type(self.maps).__name__}"
@@ -212,7 +212,7 @@ class Labels:
 
     def of(self, key: Key, size: tuple[int, int]) -> Any | None:
         """Return the label of an image of (width, height), a mask or a class id; None if there is none.
-        LabellingError for what is no label of this image.
+        LabellingError for one that does not fit it.
         """
         name = f"label, image {key}"
         found = self._asked(key)

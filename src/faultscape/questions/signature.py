@@ -27,8 +27,8 @@ def which_is_better(
     """Return which of some models in memory is better, from the labels of at most ``budget`` images, which
     are chosen; all of it without a study of your own.
 
-    The same as the verbs `collect`, `predict`, `compare`, `select`, `label.import_` and `rank` say of these
-    images and maps in files, to the last digit: they do it, in a temporary folder.
+    The same as the verbs `collect`, `predict`, `compare`, `select`, `label.import_` and `rank` give on
+    these images and maps in files, to the last digit: they do it, in a temporary folder.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def which_is_better(
         A number C, a built-in name, names, or a Classes; default: as many as the largest id in ``maps``
         needs.
     void
-        Ids that are no class, for example 255.
+        Ids that stand for no class, for example 255.
     task
         Of functions and modules alone: segmentation (default) or classification.
     budget

@@ -141,7 +141,8 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
     if is_dataclass(default):
         return _checked_group(name, value, default)
     if kind.startswith("PlaceOrMaps"):  # what is in memory is read by the work, and stays as it is
-        return place_text(value, name) if value is None or isinstance(value, str | os.PathLike) else value
+        refuse_other_kind(name, value, hint)
+        return place_text(value, name) if isinstance(value, str | os.PathLike) else value
     if kind == "list[Place]":
         value = tuple(needed_text(one, name) for one in value)
     elif get_origin(hint) is tuple:

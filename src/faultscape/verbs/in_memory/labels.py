@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faultscape.arguments import shown
 from faultscape.errors import LabellingError
 from faultscape.formats import from_memory
 from faultscape.reading.study import Study
@@ -40,9 +41,10 @@ def as_files(study: Study, source: Any) -> Iterator[str]:
     if from_memory.is_place(source):
         yield os.fspath(source)
         return
-    if source is None or callable(source) or isinstance(source, bytes | int | float):
+    if callable(source):
         raise LabellingError(
-            f"expected a file, a folder or labels in memory (arrays, tensors, PIL images); got {source!r}"
+            "expected a file, a folder or labels in memory (arrays, tensors, PIL images); got"
+            f" {shown(source)}"
         )
     with tempfile.TemporaryDirectory(prefix="faultscape-") as folder:
         place = Path(folder, _FOLDER)

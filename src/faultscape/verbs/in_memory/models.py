@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import Source, shown
+from faultscape.arguments import Source
 from faultscape.errors import ModelError
 from faultscape.formats import from_memory
 from faultscape.prediction.in_memory import (
@@ -33,8 +33,8 @@ _SHOWN = 12  # characters of a digest in study.toml
 
 @contextmanager
 def as_sources(study: Study, models: Sequence[Source]) -> Iterator[tuple[Source, ...]]:
-    """Yield NAME=SOURCE arguments and dicts with a SOURCE in place of what is in memory, which is held until
-    the end; ModelError for what is no model, or does not belong to the images of the study.
+    """Yield NAME=SOURCE arguments and dicts with a SOURCE instead of what is in memory, which is held until
+    the end; ModelError for a value that cannot be a model, or does not fit the images of the study.
     """
     if not any(_in_memory(value) for one in models if isinstance(one, Mapping) for value in one.values()):
         yield tuple(models)
@@ -69,11 +69,6 @@ def _held(study: Study, name: str, value: Any, place: Path) -> tuple[str, Held]:
     if from_memory.is_function(value):
         mark = secrets.token_hex(16)  # what a function does cannot be told: it is asked again each time
         return mark, HeldFunction(value, mark)
-    if value is None or isinstance(value, bytes | int | float):
-        raise ModelError(
-            f"{name}: expected a SOURCE, maps (arrays, tensors, PIL images), a function or a torch module;"
-            f" got {shown(value)}"
-        )
     if study.classifies:
         return _answers(study, name, value, place)
     made = from_memory.write_maps(value, place, name)
