@@ -138,7 +138,7 @@ def origin_of_maps(source: Source, request: Request) -> Origin:
     def mark(files: Sequence[str]) -> str:
         return digest_of({str(place): held.digests.get(file, "") for place, file in enumerate(files)})[:32]
 
-    return folder.of_files(source, request, dict(held.files), str(held.folder), mark, [])
+    return folder.origin_of_files(source, request, dict(held.files), str(held.folder), mark, [])
 
 
 def origin_of_answers(source: Source, request: Request) -> Origin:

@@ -177,11 +177,13 @@ class OpenFolder(OpenModel):
         return problem
 
 
-def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[str, str]:
+def files_of(
+    maps: Path, shards: Shards, pattern: str | None, say: Say, endings: Iterable[str] = MAP_ENDINGS
+) -> dict[str, str]:
     """Return {image id: path of its map}. Images made from others match only by their full ids, so that they
     never take their parents' maps.
     """
-    found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
+    found = find([maps], endings=endings, pattern=pattern, strip=False, say=say)
     collected = list[str]()
     made = set[str]()
     for _, images in shards():
@@ -215,11 +217,11 @@ def origin(source: Source, request: Request) -> Origin:
     place = request.source
     notes = list[str]()
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
-    files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
-    return of_files(source, request, files, place, partial(fingerprint, place), notes)
+    files = files_of(maps, request.shards, request.options.get("pattern"), notes.append)
+    return origin_of_files(source, request, files, place, partial(fingerprint, place), notes)
 
 
-def of_files(
+def origin_of_files(
     source: Source,
     request: Request,
     files: dict[str, str],
