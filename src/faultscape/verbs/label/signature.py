@@ -123,8 +123,8 @@ def import_(
         the images' names, or a tool's file. For points also a CSV file: image, row, column, answer (a class,
         void, cannot tell, or A|B on a border). For classifiers a CSV file: image, label (several joined by |;
         none for none of the classes; FILE.csv:COLUMN reads labels from another column), or image, class,
-        annotator, answer (yes, no, unsure), or image, reason. In Python also masks in memory: {ID: mask},
-        pairs (ID, mask), or one for each image, in order; for classifiers the same with class ids.
+        annotator, answer (yes, no, unsure), or image, reason. In Python also masks in memory, {ID: mask},
+        pairs (ID, mask) or one for each image in order, for classifiers class ids.
     truth
         Name to keep the labels under.
     pattern
