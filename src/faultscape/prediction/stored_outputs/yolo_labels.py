@@ -3,7 +3,8 @@
 Conventions: a line is a class, corners x y x y ... as shares of the width and height, and perhaps a score.
 Outlines are painted as those of `coco_results`, and values of the stored maps are classes, 255 under no
 outline. No file is written for an image on which nothing was found;
-such an image counts as predicted if the folder has its picture, which ultralytics writes beside ``labels/``.
+such an image counts as predicted if the folder has the image with its results, which ultralytics writes
+beside ``labels/``.
 Classes are the places of the class list, if that has neither a background nor gaps, or mean what
 ``--labels`` says: the files do not name them.
 
@@ -125,7 +126,7 @@ def origin(source: Source, request: Request) -> Origin:
     pattern = request.options.get("pattern")
     files = files_of(Path(place, "labels"), request.shards, pattern, notes.append, _TEXTS)
     ids = [image.id for _, images in request.shards() for image in images if not image.parent]
-    files = _pictures(place, ids) | files
+    files = _drawn_on(place, ids) | files
     mapping = _meaning(request)
     about = key_of(source.name, mapping)
     rules = key_of(mapping, request.settings.classes.ids, request.settings.classes.void)
@@ -138,9 +139,9 @@ def origin(source: Source, request: Request) -> Origin:
     return Origin(request.options, mapping, stamps, by_shard, notes=tuple(notes), source=place)
 
 
-def _pictures(place: str, ids: Sequence[str]) -> dict[str, str]:
-    """Return {image id: picture} of the pictures of results beside ``labels/``, whose names have no folders;
-    a name that two images have counts for neither.
+def _drawn_on(place: str, ids: Sequence[str]) -> dict[str, str]:
+    """Return {image id: file} of the images with results beside ``labels/``, whose names have no folders; a
+    name that two images have counts for neither.
     """
     there = {
         os.path.splitext(entry.name)[0]: entry.path
