@@ -141,7 +141,7 @@ def _of_fields(value: Any, kind: Any, where: str) -> Any:
         raise MisfitError(f"{where or kind.__name__} has no field {min(unknown)[:40]!r}")
     needed = [name for name, field in own.items() if field.default is field.default_factory is MISSING]
     _need(value, needed, where or kind.__name__)
-    hints = _hints(kind)
+    hints = hints_of_fields(kind)
     return kind(
         **{name: built(one, hints[name], f"{where}.{name}".strip(".")) for name, one in value.items()}
     )
@@ -150,8 +150,8 @@ def _of_fields(value: Any, kind: Any, where: str) -> Any:
 def _of_table(value: Any, kind: Any, where: str) -> Any:
     """Return an object of JSON, of which some keys have types."""
     _checked(value, isinstance(value, dict), where)
-    _need(value, sorted(kind.__required_keys__), where or kind.__name__)
-    hints = _hints(kind)
+    _need(value, needed_keys(kind), where or kind.__name__)
+    hints = hints_of_fields(kind)
     return {
         name: built(one, hints[name], f"{where}.{name}".strip(".")) if name in hints else one
         for name, one in value.items()
@@ -187,9 +187,18 @@ def _name_of(value: float) -> str:
 
 
 @cache
-def _hints(kind: type) -> Mapping[str, Any]:
+def hints_of_fields(kind: type) -> Mapping[str, Any]:
     """Return {field: its type}; a class whose fields name types that are imported for checkers alone gives
     these itself.
     """
     own = getattr(kind, "types_of_fields", dict)()
-    return get_type_hints(kind, localns={"np": _Numpy, "Json": Any, "JsonObject": Mapping[str, Any], **own})
+    names = {"np": _Numpy, "Json": Any, "JsonObject": Mapping[str, Any], **own}
+    return get_type_hints(kind, localns=names, include_extras=True)
+
+
+def needed_keys(kind: Any) -> list[str]:
+    """Return the keys that an object of a ``TypedDict`` must have: in a file whose annotations are texts
+    Python itself counts those of ``NotRequired`` among them.
+    """
+    hints = hints_of_fields(kind)
+    return sorted(name for name in kind.__required_keys__ if get_origin(hints[name]) is not NotRequired)
