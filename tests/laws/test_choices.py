@@ -64,9 +64,11 @@ def test_the_command_line_refuses_another_value_and_names_all(
     for argument in build((verb, "--help"))[verb].assemble_argument_collection():
         if values := values_of(argument.hint):
             assert values in TYPES.values()
-            needed = {"train": ["net"], "fit": ["knn", "--model", "net"] * (argument.name != "--method")}.get(
-                verb, []
-            )
+            needed = {
+                "train": ["net"],
+                "export": ["out"],
+                "fit": ["knn", "--model", "net"] * (argument.name != "--method"),
+            }.get(verb, [])
             assert main([verb, "study", *needed, argument.name, "nope"]) == 2
             err = capsys.readouterr().err
             assert err.startswith(
@@ -133,7 +135,7 @@ def test_a_list_in_help_names_all_of_its_catalogue_and_nothing_else(what: str) -
 
 @pytest.mark.parametrize("of", ["miou", "fwiou", "mpa", "pixel_accuracy", "dice"])
 def test_pixel_metrics_take_every_over_and_no_other(of: str) -> None:
-    metric = getattr(fs.metrics, of)
+    metric = getattr(fs.metrics.counts, of)
     assert inspect.get_annotations(metric, eval_str=True)["over"] is choices.Over
     counts = np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])
     for over in get_args(choices.Over):
@@ -154,6 +156,6 @@ OPTION_GROUPS = [
 def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
     assert len(OPTION_GROUPS) == 16
     with refused(
-        OptionError, rf"{name} must be fs\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
+        OptionError, rf"{name} must be fs\.options\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
     ):
         getattr(fs, verb)("nowhere", **{name: {"option": 1}})

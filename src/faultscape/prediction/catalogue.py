@@ -17,8 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from faultscape.corpus.packed_sources import is_packed, is_there, kept_as
+from faultscape.corpus.parquet_rows import is_parquet
 from faultscape.errors import ModelError, StudyError, article, closest_place
-from faultscape.prediction import networks
+from faultscape.prediction import in_memory, networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.network_files import onnx_files
 from faultscape.prediction.source import Opening, OpenModel, Source
@@ -37,7 +39,7 @@ from faultscape.prediction.sources import (
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.prediction.stored_outputs import score_folder
+from faultscape.prediction.stored_outputs import coco_results, score_folder, yolo_labels
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -57,8 +59,9 @@ def _is_transformers(source: str, _task: str) -> bool:
     return Path(source, "config.json").is_file() and not Path(source, "labels").is_dir()
 
 
-def _is_folder(source: str, _task: str) -> bool:
-    return Path(source).is_dir() or Path(source).suffix.lower() in _LISTS
+def _is_folder(source: str, task: str) -> bool:
+    is_of_maps = is_packed(source) or (task != CLASSIFICATION and is_parquet(source))
+    return Path(source).is_dir() or Path(source).suffix.lower() in _LISTS or is_of_maps
 
 
 def _nothing(_name: str, _source: str) -> None:
@@ -75,7 +78,7 @@ def _named(name: str) -> Source:
 
 
 def _must_be_there(name: str, source: str) -> None:
-    if not Path(source).exists():
+    if not is_there(source):
         raise ModelError(f"{name}={source}: there is no such folder or file{closest_place(source)}")
 
 
@@ -215,6 +218,30 @@ SOURCES: tuple[Source, ...] = (
         _is_transformers,
     ),
     Source(
+        "coco",
+        "file of masks",
+        "results of COCO (.json)",
+        coco_results.OpenResults,
+        coco_results.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=coco_results.origin,
+        options=coco_results.OPTIONS,
+        tasks=("segmentation",),
+    ),
+    Source(
+        "yolo",
+        "folder of outlines",
+        "a folder of results of ultralytics (labels/*.txt)",
+        yolo_labels.OpenOutlines,
+        yolo_labels.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=yolo_labels.origin,
+        options=yolo_labels.OPTIONS,
+        tasks=("segmentation",),
+    ),
+    Source(
         "scores",
         "folder of scores",
         f"a folder of logits or probabilities ({', '.join(score_folder.WRITTEN)})",
@@ -233,7 +260,8 @@ SOURCES: tuple[Source, ...] = (
         folder.OpenFolder,
         _is_folder,
         check=_must_be_there,
-        kept_as=os.path.abspath,
+        kept_as=kept_as,
+        there=is_there,
         origin=folder.origin,
         options=folder.OPTIONS,
         tasks=("segmentation",),
@@ -245,6 +273,56 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
+# only Python can give them, so that no list of kinds has them; study.toml names them
+IN_MEMORY: tuple[Source, ...] = (
+    Source(
+        "memory",
+        "model in memory",
+        "arrays or tensors (in Python)",
+        in_memory.MapsInMemory,
+        in_memory.are_maps,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        digest=in_memory.digest_of_maps,
+        origin=in_memory.origin_of_maps,
+        options=("resize_maps",),
+        own_sizes=True,
+        here=True,
+    ),
+    Source(
+        "memory-answers",
+        "model in memory",
+        "answers in an array (in Python)",
+        in_memory.open_answers,
+        in_memory.are_answers,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        digest=in_memory.digest_of_answers,
+        origin=in_memory.origin_of_answers,
+        options=(),
+        tasks=(CLASSIFICATION,),
+        here=True,
+    ),
+    _network(
+        "memory-network",
+        "a function or a torch module (in Python)",
+        in_memory.of_function,
+        in_memory.is_function,
+        in_memory.digest_of_function,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        here=True,
+    ),
+)
+
+
+def _kinds() -> tuple[Source, ...]:
+    return (*IN_MEMORY, *SOURCES)
+
+
 def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     """Return the kind of model of a SOURCE; ModelError if it is not a model, does not fit this task, or is
     not available.
@@ -252,7 +330,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     >>> source_of("m", "exec:cat").name
     'program'
     """
-    found = next((kind for kind in SOURCES if kind.of(source, task)), None)
+    found = next((kind for kind in _kinds() if kind.of(source, task)), None)
     if found is None:
         raise ModelError(f"{name}={source}: {_why_none(source, task)}")
     found.check(name, source)
@@ -267,7 +345,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
 
 def kind_named(name: str) -> Source:
     """Return the kind of model with this name in study.toml; StudyError lists the known ones."""
-    found = next((kind for kind in SOURCES if kind.name == name), None)
+    found = next((kind for kind in _kinds() if kind.name == name), None)
     if found is None:
         raise StudyError(
             f"models of kind {name!r} are not known; known are {', '.join(kind.name for kind in SOURCES)}"
@@ -277,7 +355,7 @@ def kind_named(name: str) -> Source:
 
 def there(source: str) -> bool:
     """Whether the source is still available, as far as this machine can tell."""
-    kind = next((kind for kind in SOURCES if kind.of(source, CLASSIFICATION)), None)
+    kind = next((kind for kind in _kinds() if kind.of(source, CLASSIFICATION)), None)
     return kind.there(source) if kind else Path(source).exists()
 
 

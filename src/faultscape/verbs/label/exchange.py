@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
+from faultscape.corpus.packed_sources import is_packed, is_there
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards, point_tables
 from faultscape.labelling.catalogue import find_format, point_format
@@ -17,6 +18,7 @@ from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
+from faultscape.verbs.in_memory.labels import as_files
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
@@ -132,7 +134,8 @@ def import_labels(
     contain labels for this study.
     """
     study = opened(options.study)
-    found = _imported(study, options)
+    with as_files(study, options.source) as source:
+        found = _imported(study, replace(options, source=source))
     # without a selection, what comes next is not to rank
     if not isinstance(found, Imported | Answered | PointsAnswered) or not selections.names(study.root):
         return found
@@ -149,7 +152,8 @@ def _imported(
     classifies = study.classifies
     form = find_format(options.format, study.settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
-    if not Path(file).exists():
+    is_within = not classifies and is_packed(source) and is_there(source)
+    if not Path(file).exists() and not is_within:
         more = (
             "; labels are read from local folders only; copy them to this machine first"
             if is_address(source)
@@ -158,7 +162,7 @@ def _imported(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
-    if not classifies and (files := point_import.files_of(study, source, options.format)):
+    if not classifies and not is_within and (files := point_import.files_of(study, source, options.format)):
         if not all(one.photo for _, one in files):
             _refuse_pattern(options)
         if options.labels is not None:
