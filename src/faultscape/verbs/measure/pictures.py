@@ -34,7 +34,7 @@ from faultscape.reporting.measure import region_pictures
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.tables import MAPS
 from faultscape.reporting.pictures import Room, colour_words, fit, flat_uri, photo_uri
-from faultscape.verbs.in_memory.measured import last_two
+from faultscape.verbs.in_memory.folders import last_two
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.scores import model_scores as scores

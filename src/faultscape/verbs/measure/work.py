@@ -29,7 +29,7 @@ from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.measures import ModelRows, put_per_image
-from faultscape.verbs.in_memory.measured import as_folders, without_folder
+from faultscape.verbs.in_memory.folders import as_folders, without_folder
 from faultscape.verbs.measure import lists, notes, pictures
 from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.measure.gather import MeasuredSet, gather
