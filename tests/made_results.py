@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from faultscape.nouns import Draw, PairSlot, Point, Scale, Slot, Slots
+from faultscape.questions.answers import Better, Case, Failures
 from faultscape.reporting.verdict import Verdict
 from faultscape.results.result import Result
 from faultscape.standings import Failing, Gap, ModelRanking, ParentStandings, Standings
@@ -98,5 +99,15 @@ MAKERS: dict[str, Callable[[], Result]] = {
     "draws": draws,
     "points": points,
     "no slots": lambda: Slots((), {"selector": "mad"}, ()),
+    "better": lambda: Better(**vars(Ranked.of(standings())), labelled=(3, HOSTILE)),
+    "failures": lambda: Failures(
+        (
+            Case(3, "a", HOSTILE, "sky", 0.25, "sky", "car", 0.5, HOSTILE),
+            Case("x", "a", "b", "", NAN, "", "", 0.0),
+        ),
+        (3, "x"),
+        slots(),
+        Better(**vars(Ranked.of(standings()))),
+    ),
     "selected": lambda: Selected(**vars(draws()), name=HOSTILE, labelled=1, next="ls", hours=0.5),
 }
