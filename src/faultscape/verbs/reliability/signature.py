@@ -75,6 +75,34 @@ def _check(options: ReliabilityOptions) -> None:
     options.submission.check()
 
 
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The card of a study: its folder, and the document of reliability.json."""
+
+    path: str  # the folder with reliability.json, report.html and the tables
+    document: Card  # the content of reliability.json
+
+    @property
+    def requirements(self) -> list[CardRequirement]:
+        """What became of each requirement."""
+        return self.document.get("requirements", [])
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of the command: 3 if a requirement is missed or not known."""
+        return 0 if all(one["standing"] == "met" for one in self.requirements) else 3
+
+    @property
+    def file(self) -> str:
+        """The path of reliability.json."""
+        return f"{self.path}/reliability.json"
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.reliability.words import card_text
+
+        return card_text(self.path, self.document)
+
+
 @verb(
     "faultscape.verbs.reliability.judge_study:judge_study",
     changes_nothing=("output", "engine", "workers"),
@@ -145,33 +173,9 @@ def reliability(
         Number of processes; default: all cores.
     submission
         A program to judge without showing it the truth: `Submission(submission=...)`.
+
+    >>> predicted = fs.predict("study", {"net": "net.onnx"}, scorer="msp", measure=True, engine="local")
+    >>> fs.reliability("study", models=["net"], output="card/", engine="local").file
+    'card/reliability.json'
     """
     ...
-
-
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """The card of a study: its folder, and the document of reliability.json."""
-
-    path: str  # the folder with reliability.json, report.html and the tables
-    document: Card  # the content of reliability.json
-
-    @property
-    def requirements(self) -> list[CardRequirement]:
-        """What became of each requirement."""
-        return self.document.get("requirements", [])
-
-    @property
-    def exit_status(self) -> int:
-        """The exit status of the command: 3 if a requirement is missed or not known."""
-        return 0 if all(one["standing"] == "met" for one in self.requirements) else 3
-
-    @property
-    def file(self) -> str:
-        """The path of reliability.json."""
-        return f"{self.path}/reliability.json"
-
-    def __repr__(self) -> str:
-        from faultscape.reporting.reliability.words import card_text
-
-        return card_text(self.path, self.document)

@@ -54,6 +54,9 @@ def status(study: Place) -> Status:
     ----------
     study
         The study folder.
+
+    >>> fs.status("study").next
+    'faultscape report study --selection order'
     """
     ...
 
@@ -65,5 +68,9 @@ def verdict(study: Place) -> Verdict:
     ----------
     study
         The study folder.
+
+    >>> fs.verdict("study")
+    Use unet.
+    ...
     """
     return status(study).verdict
