@@ -344,7 +344,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
 
 
 def makes_maps_of(source: str) -> bool:
-    """Whether files are no label maps, and `predict` makes maps of them without running a network.
+    """Whether files hold scores or masks, of which `predict` makes label maps without running a network.
 
     >>> makes_maps_of("results.json"), makes_maps_of("maps")
     (True, False)
