@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, ClassVar, Required, TypeAlias, TypedDict
 
 from faultscape.choices import CapRule, Constraints, Discrepancy, Over, PointGoal
 from faultscape.errors import counted
+from faultscape.results import plots
 from faultscape.results.result import Result
 from faultscape.results.table import Column, Rows
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
 
 Json: TypeAlias = (
     "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold
@@ -95,6 +97,16 @@ class Scale(Result):
     def _rows(self) -> Rows:
         return list(zip(self.names, self.n_images, self.t_min, self.t_max, strict=True))
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the quartiles of each class, on ``ax`` or new Axes."""
+        marks = [
+            plots.Mark(name, "", None, low, high)
+            for name, low, high in zip(self.names, self.t_min, self.t_max, strict=True)
+        ]
+        label = "share of the pixels of masks that contain the class"
+        note = "bars: from the first to the third quartile"
+        return plots.intervals(ax, marks, label=label, title="Scale of the classes", note=note)
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -130,8 +142,17 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
-    """How far J models agree before any label, pair by pair."""
+class Agreement(Result):
+    """How far J models agree before any label, pair by pair. The table has a row for each pair."""
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("model", "text", "the model that comes first in the study"),
+        Column("other", "text", "the model that comes later"),
+        Column("measure", "text", "the measure of agreement: a concordance, or 0-1 for classifiers"),
+        Column("agreement", "number", "its mean over the images that both models have"),
+        Column("images", "count", "how many images both models have"),
+        Column("identical", "count", "how many of these both models answer identically"),
+    )
 
     models: tuple[str, ...]  # J names, in the order of rows and columns
     concordance: str  # the measure: one of METRICS, file.py:NAME, or 0-1 for classifiers
@@ -145,6 +166,34 @@ class Agreement:
             f"Agreement({self.concordance} of {len(self.models)} models,"
             f" {counted(len(self.warnings), 'warning')})"
         )
+
+    def _says(self) -> str:
+        return "\n".join(self.warnings)
+
+    def _rows(self) -> Rows:
+        return self.pairs()
+
+    def pairs(self) -> Rows:
+        """Return a row for each pair of models, as ``columns`` say."""
+        return [
+            (
+                model,
+                other,
+                self.concordance,
+                float(self.mean[i, k]),
+                int(self.images[i, k]),
+                int(self.alike[i, k]),
+            )
+            for i, model in enumerate(self.models)
+            for k, other in enumerate(self.models)
+            if i < k
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean agreement of every two models, on ``ax`` or new Axes."""
+        title = f"How far the models agree, by {self.concordance}"
+        values = self.mean.tolist()
+        return plots.matrix(ax, self.models, self.models, values, label="mean agreement", title=title)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,16 @@ from faultscape.results.codec import MisfitError, built
 from faultscape.results.result import SCHEMA, Result
 
 KINDS = {  # {class: the module that has it}
+    "Agreement": "faultscape.nouns",
+    "ChosenImages": "faultscape.verbs.select.chosen_result",
+    "Compared": "faultscape.verbs.compare.result",
+    "LabelPlan": "faultscape.verbs.plan.result",
+    "Measured": "faultscape.verbs.measure.signature",
+    "MeasuredShare": "faultscape.verbs.measure.signature",
+    "RankedTable": "faultscape.ranking.tables.result",
+    "Reliability": "faultscape.verbs.reliability.signature",
     "Standings": "faultscape.standings",
+    "Status": "faultscape.verbs.status.signature",
     "Ranked": "faultscape.verbs.rank.result",
     "Verdict": "faultscape.reporting.verdict",
     "Slots": "faultscape.nouns",
@@ -105,6 +114,12 @@ def _of_study(held: dict[str, Any], path: Path) -> Result:
     """Return a document of a study as the result of the verb that wrote it."""
     if held.keys() >= {"models", "rankings", "matrices"}:
         return import_module("faultscape.ranking.standings_json").from_json(held)
+    if held.keys() >= {"models", "questions", "duels"}:
+        return built({**held, "study": str(path.parent)}, _kind("LabelPlan"))
+    if held.keys() >= {"cells", "conditions"}:
+        return built({"path": str(path.parent), "document": held}, _kind("Reliability"))
+    if "datasets" in held or isinstance(held.get("models"), dict):
+        return built({"path": str(path.parent), "document": held}, _kind("Measured"))
     raise ResultError(
         f"{path} is not a result: expected a file that `save` wrote, or standings.json, plan.json,"
         " measure.json or reliability.json of a study"
