@@ -50,8 +50,10 @@ FITTED = {
     "energy-neco": {},
     "knn": {},
     "knn-class": {},
-    "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
-    "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum", per_feature=True)},
+    "flow": {"method_options": fs.options.MethodOptions(steps=STEPS)},
+    "flow-minimum": {
+        "method_options": fs.options.MethodOptions(steps=STEPS, join="minimum", per_feature=True)
+    },
     "reconstruction": {},
     "resynthesis": {},
     "perceptual": {},
@@ -61,9 +63,14 @@ SEARCHED = {
     "knn-searched": {"select_layer": True},
     "knn-class-searched": {"select_layer": True},
     # and then trained on
-    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0)},
+    "flow-searched": {
+        "select_layer": True,
+        "method_options": fs.options.MethodOptions(steps=FEW_STEPS, epsilon=0.0),
+    },
     "flow-logistic": {
-        "method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0, per_feature=True)
+        "method_options": fs.options.MethodOptions(
+            steps=STEPS, join="logistic", epsilon=0.0, per_feature=True
+        )
     },
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
@@ -72,8 +79,8 @@ TAUGHT = {"residual": {}, "reconstruction-taught": {}}
 # join the others, and learn on validation images, from which nothing else learns
 JOINED = {
     "fusion": {},
-    "fusion-spatial": {"method_options": fs.MethodOptions(spatial=True)},
-    "fusion-mean": {"method_options": fs.MethodOptions(parts="residual,energy", equal_weights=True)},
+    "fusion-spatial": {"method_options": fs.options.MethodOptions(spatial=True)},
+    "fusion-mean": {"method_options": fs.options.MethodOptions(parts="residual,energy", equal_weights=True)},
 }
 KEPT = 20_000  # embeddings of a layer
 TRAINED = {
@@ -135,7 +142,7 @@ def blend(
 ) -> None:
     """Blend objects into the images of a set of a study."""
     place = write_objects(folder / "objects" / f"{study.name}-{base}-{preset}-{edition or 'first'}", objects)
-    how = fs.Blending(objects_per_frame=a_frame)
+    how = fs.options.Blending(objects_per_frame=a_frame)
     fs.stress.blend(
         str(study), set_=base, preset=preset, objects=place, edition=edition, frames=frames, blending=how
     )
@@ -164,7 +171,7 @@ def job(
         return
     scorers = [scorer for scorer in scorers if scorer in {*asked, *held["scorers"]}]
     start, learn = time.perf_counter(), studies[0]
-    machine = fs.TrainingMachine(precision="bf16", threads=threads)
+    machine = fs.options.TrainingMachine(precision="bf16", threads=threads)
     told = (
         {"loss": LOSSES.get(kind, kind), **negatives_of(kind)}
         if kind in TRAINED
@@ -173,7 +180,7 @@ def job(
         else {}
     )
     init = None if kind == "linear" else f"{backbone.replace('/', '-')}-linear-{seed}"
-    plan = fs.TrainingPlan(steps=steps) if kind == "linear" else fs.TrainingPlan()
+    plan = fs.options.TrainingPlan(steps=steps) if kind == "linear" else fs.options.TrainingPlan()
     made = fs.train(
         learn,
         name,
@@ -235,14 +242,14 @@ def judged(
     return fs.reliability(str(study), models=[name], worst=3, resamples=0, output=output).document
 
 
-def negatives_of(kind: str) -> dict[str, fs.TrainingData]:
+def negatives_of(kind: str) -> dict[str, fs.options.TrainingData]:
     """Return what teaches a network what is unknown, other than void: pieces of ImageNet, or objects
     blended into its training images.
     """
     if kind == "outlier-head-pasted":
         other = Path(os.environ["FAULTSCAPE_DATA"], "imagenet-images")
-        return {"data": fs.TrainingData(negatives=str(other))}
-    return {"data": fs.TrainingData(negatives=NEGATIVES)} if kind == "outlier-head-blended" else {}
+        return {"data": fs.options.TrainingData(negatives=str(other))}
+    return {"data": fs.options.TrainingData(negatives=NEGATIVES)} if kind == "outlier-head-blended" else {}
 
 
 def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[str, list[dict]]:
@@ -257,13 +264,13 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
         "resynthesis",
         "perceptual",
     )  # no embeddings are drawn for it
-    data = {} if whole else {"data": fs.FitData(keep_embeddings=KEPT)}
+    data = {} if whole else {"data": fs.options.FitData(keep_embeddings=KEPT)}
     if called in (*TAUGHT, *JOINED):
-        data = {"data": fs.FitData(negatives=NEGATIVES if called in TAUGHT else JOINS)}
+        data = {"data": fs.options.FitData(negatives=NEGATIVES if called in TAUGHT else JOINS)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
     tables = dict(found.searches)
     if called == "flow-searched":
-        layers, how = list(found.methods[0].layers), fs.MethodOptions(steps=STEPS)
+        layers, how = list(found.methods[0].layers), fs.options.MethodOptions(steps=STEPS)
         tables |= fs.fit(
             study,
             method,

@@ -71,7 +71,7 @@ def main() -> None:
             model=name,
             layer=layers,
             as_=f"{kind}-at-flow",
-            data=fs.FitData(keep_embeddings=KEPT),
+            data=fs.options.FitData(keep_embeddings=KEPT),
         )
         methods[kind] = built(place / f"{kind}-at-flow.safetensors")
         (place / f"{kind}-at-flow.safetensors").unlink()  # is no method of the benchmark

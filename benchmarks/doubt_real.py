@@ -41,7 +41,7 @@ def real_study(folder: Path) -> Path:
                 link = tree / target / f"validation_{path.stem}{ending}{path.suffix}"
                 if not link.exists():
                     link.symlink_to(path)
-        known = fs.KnownData(layout="road-anomaly21", split="validation")
+        known = fs.options.KnownData(layout="road-anomaly21", split="validation")
         fs.collect(
             str(study), str(tree), classes=classes, set_=name, role="test", size="640x360", known=known
         )

@@ -110,7 +110,7 @@ def collect(
     study: Path, tree: Path, split: str, name: str | None, role: Role, classes: str | None = None
 ) -> None:
     """Collect a split as a set of a study."""
-    known = fs.KnownData(layout="camvid", split=split)
+    known = fs.options.KnownData(layout="camvid", split=split)
     fs.collect(str(study), str(tree), classes=classes, set_=name, role=role, size="480x360", known=known)
 
 
@@ -129,7 +129,7 @@ def job(
         return
     start = time.perf_counter()
     init = None if head == "linear" else name_of(backbone, "linear", seed)
-    machine = fs.TrainingMachine(precision="bf16", threads=threads)
+    machine = fs.options.TrainingMachine(precision="bf16", threads=threads)
     made = fs.train(
         studies[0],
         name,

@@ -86,7 +86,10 @@ def ours(
     for count in (images, 3 * images):
         study, pictures = folder / f"study-{count}", photos(folder / f"photos-{count}", count, size)
         fs.collect(
-            str(study), str(pictures), classes=classes, storage=fs.Storage(shard_size=-(-count // CORES))
+            str(study),
+            str(pictures),
+            classes=classes,
+            storage=fs.options.Storage(shard_size=-(-count // CORES)),
         )
         words = [
             sys.executable,

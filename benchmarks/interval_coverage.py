@@ -116,9 +116,9 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     options = MeasureOptions(
         source=str(DATA / "camvid" / "testannot"),
         models=models,
-        scores=fs.ScoreFolders(confidence=sure),
+        scores=fs.options.ScoreFolders(confidence=sure),
         classes=str(ZOO / "classes.json"),
-        definitions=fs.Definitions(boundaries=False),
+        definitions=fs.options.Definitions(boundaries=False),
     )
     asked = Measurement(options, Definitions(), folder)
     (data,) = lists.of_line(asked, [], lambda _: None)

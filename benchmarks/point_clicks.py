@@ -72,7 +72,7 @@ def make(folder: Path, points: int) -> Path:
     models = {f"model-{m}": str(folder / "maps" / f"model-{m}") for m in range(MODELS)}
     fs.predict(str(root), models, engine="local")
     fs.compare(str(root), engine="local")
-    fs.select(str(root), sampling=fs.Sampling(points=points), engine="local")
+    fs.select(str(root), sampling=fs.options.Sampling(points=points), engine="local")
     return root
 
 

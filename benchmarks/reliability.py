@@ -180,7 +180,7 @@ def frames(folder: Path, count: int) -> None:
                 str(study),
                 str(folder / "images"),
                 classes=replace(scene_classes(), void=(255,)),
-                storage=fs.Storage(shard_size=32),
+                storage=fs.options.Storage(shard_size=32),
             )
             fs.label.import_(str(study), str(folder / "truth"))
             fs.stress.blend(str(study), preset="fishyscapes-v2", seed=0)
@@ -208,10 +208,12 @@ def differences(folder: Path, networks: Mapping[str, str]) -> None:
     study = folder / "study"
     if not study.exists():
         with step("study"):
-            fs.collect(str(study), str(DATA / "camvid"), known=fs.KnownData(layout="camvid", split="test"))
+            fs.collect(
+                str(study), str(DATA / "camvid"), known=fs.options.KnownData(layout="camvid", split="test")
+            )
             fs.stress.blend(str(study), preset="fishyscapes-v2", seed=0)
             fs.stress.holdout(str(study), classes=["bicyclist"])
-    shown = fs.Shown(input_size="240x176", mean=[0.41, 0.42, 0.43], std=[0.3, 0.31, 0.31])
+    shown = fs.options.Shown(input_size="240x176", mean=[0.41, 0.42, 0.43], std=[0.3, 0.31, 0.31])
     plain = [scorer.name for scorer in SCORERS if scorer.needs in ("probabilities", "logits")]
     with step("predictions"):
         fs.predict(str(study), dict(networks), scorer=plain, shown=shown)

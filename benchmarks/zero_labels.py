@@ -61,9 +61,11 @@ def demo(study: Path) -> Card:
 def camvid(study: Path, plain: str, shaken: str) -> Card:
     """Return the card of two networks and their ensemble."""
     if not study.exists():
-        fs.collect(str(study), str(DATA / "camvid"), known=fs.KnownData(layout="camvid", split="test"))
+        fs.collect(
+            str(study), str(DATA / "camvid"), known=fs.options.KnownData(layout="camvid", split="test")
+        )
         fs.stress.corrupt(str(study), preset="s3-data")
-    shown = fs.Shown(input_size="240x176", mean=[0.41, 0.42, 0.43], std=[0.3, 0.31, 0.31])
+    shown = fs.options.Shown(input_size="240x176", mean=[0.41, 0.42, 0.43], std=[0.3, 0.31, 0.31])
     fs.predict(str(study), {"plain": plain, "shaken": shaken}, measure=True, shown=shown)
     fs.predict(str(study), {"both": "ensemble:plain,shaken"}, measure=True)
     return fs.reliability(str(study), worst=0, resamples=0).document

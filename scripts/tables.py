@@ -103,7 +103,7 @@ def export_rows() -> Rows:
             entry.title,
             tasks(entry.tasks),
             ", ".join(entry.image_files),
-            f"`{entry.opens.format(out=repr('out'))}`",
+            f"`{entry.opens.format(out=repr('out'), first='truth')}`",
         )
         for entry in EXPORTS
     ]

@@ -57,7 +57,7 @@ def stress(corpus: made.Corpus) -> None:
     fs.stress.corrupt(
         study, preset="hendrycks19", severities="3", engine="local", write=str(corpus.root / "out")
     )
-    fs.stress.blend(study, preset="fishyscapes-v2", engine="local", blending=fs.Blending(fog=1.0))
+    fs.stress.blend(study, preset="fishyscapes-v2", engine="local", blending=fs.options.Blending(fog=1.0))
 
 
 if __name__ == "__main__":

@@ -76,7 +76,10 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
     import faultscape as fs
 
     fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size)
+        str(study),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.options.Storage(shard_size=shard_size),
     )
     return study
 

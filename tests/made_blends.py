@@ -19,7 +19,7 @@ from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.verbs.stress.blends import objects
 
-SMALL = fs.Blending(smallest=20)
+SMALL = fs.options.Blending(smallest=20)
 
 
 def corpus_with_void(root: Path) -> made.Corpus:

@@ -74,7 +74,7 @@ def whole() -> Path:
         str(root),
         str(folder / "photos"),
         classes=str(folder / "classes.json"),
-        storage=fs.Storage(shard_size=4),
+        storage=fs.options.Storage(shard_size=4),
     )
     fs.predict(str(root), {name: str(folder / "maps" / name) for name in MODELS}, engine="local")
     fs.compare(str(root), engine="local")

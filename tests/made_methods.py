@@ -11,8 +11,8 @@ from faultscape.study.settings import read_settings
 from made_training import Trained, doubt_of
 
 QUICK = {
-    "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
-    "odin": fs.MethodOptions(epsilon=0.01, temperature=2.0),
+    "flow": fs.options.MethodOptions(steps=20, blocks=2, width=8, batch=64),
+    "odin": fs.options.MethodOptions(epsilon=0.01, temperature=2.0),
 }
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "neco", "energy-neco", "knn", "knn-class", "flow"]
 
@@ -22,7 +22,7 @@ def fitted(trained: Trained, method: str, **more):
         trained.study,
         method,
         model="plain",
-        **{"method_options": QUICK.get(method, fs.MethodOptions()), **more},
+        **{"method_options": QUICK.get(method, fs.options.MethodOptions()), **more},
     )
 
 

@@ -28,7 +28,7 @@ def compared(
 ) -> str:
     """Make a study of a corpus, or of other photos, with its models or others, and draw nothing."""
     study = str(folder)
-    storage = fs.Storage(shard_size=shard_size)
+    storage = fs.options.Storage(shard_size=shard_size)
     fs.collect(study, str(photos or corpus.photos), classes=str(corpus.classes), storage=storage, **options)
     with_models(study, corpus.models if models is None else models)
     return study
@@ -45,12 +45,12 @@ def with_models(study: str, models: Mapping[str, Path | str], **options: Any) ->
 
 
 def draw_points(study: str, points: int, **how: Any) -> tuple[Point, ...]:
-    return fs.select(study, sampling=fs.Sampling(points=points, **how), engine="local").points
+    return fs.select(study, sampling=fs.options.Sampling(points=points, **how), engine="local").points
 
 
 def group_images(study: str) -> None:
     """Make each image a group of its own, by its number."""
-    fs.collect(study, grouping=fs.Grouping(group="*photo {group}"))
+    fs.collect(study, grouping=fs.options.Grouping(group="*photo {group}"))
 
 
 def take_classes(study: str, classes: Path) -> None:

@@ -34,7 +34,7 @@ def net():
     return Net()
 """
 
-FEW = fs.TrainingPlan(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+FEW = fs.options.TrainingPlan(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
 FEW_WORDS = (
     "--steps",
     30,
@@ -49,7 +49,7 @@ FEW_WORDS = (
     "--validate-every",
     0,
 )
-ONE = fs.TrainingPlan(steps=1, batch=2, crop="24x16", validate_every=0)
+ONE = fs.options.TrainingPlan(steps=1, batch=2, crop="24x16", validate_every=0)
 
 
 def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, np.ndarray]:

@@ -55,15 +55,15 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         str(study),
         str(corpus.photos),
         classes=str(corpus.classes),
-        storage=fs.Storage(shard_size=4),
-        grouping=fs.Grouping(group="{group}/*"),
+        storage=fs.options.Storage(shard_size=4),
+        grouping=fs.options.Grouping(group="{group}/*"),
     )
     fs.collect(
         str(study),
         str(folder / "dusk"),
         set_="dusk",
         role="test",
-        grouping=fs.Grouping(group="dusk/{group}/*"),
+        grouping=fs.options.Grouping(group="dusk/{group}/*"),
     )
     stored = fs.study.tables.corpus.read_corpus(study)
     ids = tuple(image.id for image in stored)

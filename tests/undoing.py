@@ -26,7 +26,7 @@ FEW = {"resamples": 20, "engine": "local"}
 
 def chosen(corpus: made.Corpus, folder: Path) -> str:
     """A study of shards of two images, whose main selection is made, and nothing labelled."""
-    fs.collect(folder, corpus.photos, classes=corpus.classes, storage=fs.Storage(shard_size=2))
+    fs.collect(folder, corpus.photos, classes=corpus.classes, storage=fs.options.Storage(shard_size=2))
     fs.predict(folder, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(folder, engine="local")
     fs.select(folder, engine="local")

@@ -8,14 +8,14 @@ from; a module that is public itself offers all that it defines without a leadin
 from __future__ import annotations
 
 import ast
-import re
 import tokenize
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "src" / "faultscape"
-NO_ROOMS = ("verbs", "study")  # verbs have a page of their own, and study's files have one
+# verbs and their options have pages of their own, and so have the files of a study
+NO_ROOMS = ("verbs", "options", "study")
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,14 @@ def verbs() -> list[Name]:
 
 @cache
 def options() -> list[Name]:
-    """Return the groups of options that verbs take: what is public of a file in the folder of a verb."""
-    lines = imported(PACKAGE / "__init__.pyi")
-    of_files = [(module, name) for module, name in lines if re.fullmatch(r"verbs\.\w+\.\w+", module)]
-    return [Name(name, *_one(module, name)) for module, name in of_files]
+    """Return the groups of options that verbs take."""
+    lines = [
+        line
+        for line in imported(PACKAGE / "options" / "__init__.py")
+        if line[0].startswith("faultscape.verbs.")
+    ]
+    inside = [(module.removeprefix("faultscape."), name) for module, name in lines]
+    return [Name(f"options.{name}", *_one(module, name)) for module, name in inside]
 
 
 @cache

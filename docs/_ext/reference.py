@@ -198,7 +198,7 @@ def verb_pages() -> dict[str, str]:
                 heading("Groups of options", "="),
                 (
                     "Options that belong together are one argument in Python: "
-                    '``fs.select(study, maps=fs.MapRules(over="all"))``.'
+                    '``fs.select(study, maps=fs.options.MapRules(over="all"))``.'
                 ),
                 mark,
                 *(entry(n, "") for n in public.options()),

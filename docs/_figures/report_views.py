@@ -58,7 +58,7 @@ def make_report() -> str:
         fs.predict(study, {name: str(root / name) for name in NETWORKS}, engine="local")
         fs.compare(study, engine="local")
         fs.scale(str(root / "truth"), classes=PLACES, output=str(root / "scale.json"))
-        fs.select(study, maps=fs.MapRules(scale=str(root / "scale.json")))
+        fs.select(study, maps=fs.options.MapRules(scale=str(root / "scale.json")))
         fs.label.import_(study, str(root / "truth"))
         fs.rank(study, resamples=200, engine="local")
         return Path(fs.report(study).path).read_text(encoding="utf-8")

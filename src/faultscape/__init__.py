@@ -1,7 +1,19 @@
 """Faultscape: choose between segmentation models, and trust them, with few human labels.
 
-Conventions: verbs (``fs.collect``, ``fs.select``, ...) work on study folders, rooms (``fs.metrics``,
-``fs.ranking``, ...) on arrays. Everything is loaded on first use, so importing this package is cheap.
+>>> import faultscape as fs
+
+Verbs work on a study, a folder; each goes on where it stopped, and returns what it wrote.
+
+>>> fs.run("study", "images/", {"unet": "unet.onnx", "fcn": "maps/fcn/"}, classes="voc")  # doctest: +SKIP
+>>> fs.verdict("study")  # which model to use, and how sure that is  # doctest: +SKIP
+
+Rooms work on arrays: `fs.metrics`, `fs.ranking`, `fs.selection`, `fs.stressors`, ...
+
+>>> fs.metrics.measure_maps([[[0, 1]]], [[[0, 0]]], classes=2)["miou"].value
+0.25
+
+`dir(fs)` lists verbs, rooms and groups of options (`fs.options`); `help(fs.rank)` explains a verb, and
+`faultscape rank --help` the same on the command line. Everything is loaded when it is first used.
 """
 
 import sys
@@ -15,11 +27,19 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:  # a module is being star
 
 import os
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
 # set before Arrow is loaded: its default memory pool grows by some MB with every thousand maps
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+# files of a study, what rooms exchange, and checks for extensions are imported by their own names
+_INNER = {"nouns", "study", "testing", "ties", "verbs"}
+__getattr__, _, _names = attach(__name__, __file__)
+__all__ = [name for name in _names if name not in _INNER]
+
+
+def __dir__() -> list[str]:
+    return __all__.copy()
+
 
 __version__ = "0.1.0"

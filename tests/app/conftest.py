@@ -110,7 +110,7 @@ def pointed(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     study = str(made.collected(corpus, folder / "street study", shard_size=4))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=40), engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=40), engine="local")
     return Asked(Path(study), corpus)
 
 

@@ -591,7 +591,7 @@ def test_a_person_who_clicks_at_random_is_marked_and_one_who_looks_is_not(
     campaign = open_()
     rng = np.random.default_rng(1)
     study = str(campaign.root)
-    fs.select(study, as_="points", sampling=fs.Sampling(points=150), replace=True, engine="local")
+    fs.select(study, as_="points", sampling=fs.options.Sampling(points=150), replace=True, engine="local")
     mask(campaign.root, pointed, sorted({image for image, *_ in pixels(campaign.root)}), tmp_path)
     campaign.read_again()
     said_: list[PointAnswer] = []

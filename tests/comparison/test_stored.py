@@ -116,13 +116,15 @@ def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(
     truths, study = blanked(corpus), str(tmp_path / "study")
     for id_, truth in zip(corpus.ids, truths, strict=True):
         made.write(tmp_path / "truth" / f"{id_}.png", truth)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
+    )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.label.import_(study, str(tmp_path / "truth"))
     scored = [k for k in range(len(corpus.ids)) if k != 1]  # those that every model has
     for metric in METRICS:
-        fs.select(study, as_=metric, maps=fs.MapRules(concordance=metric))
+        fs.select(study, as_=metric, maps=fs.options.MapRules(concordance=metric))
         standings = fs.rank(study, selection=metric, all_labels=True, resamples=0, engine="local")
         want = without_void(corpus, truths, metric)[:, scored].mean(1)
         assert list(standings.rankings["reuse_mean"].scores.values()) == pytest.approx(list(want)), metric

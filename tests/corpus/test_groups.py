@@ -104,7 +104,7 @@ def test_collect_enters_groups_says_them_and_keeps_them(
     root, corpus = study(tmp_path)
     drive = {id_: f"drive-{k // 2}" for k, id_ in enumerate(corpus.ids[:5])}
     found = fs.collect(
-        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group=drive)
+        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.options.Grouping(group=drive)
     )
     assert found.groups == "3 groups of 1 to 2 images, 1 image alone"
     assert "groups   3 groups of 1 to 2 images, 1 image alone" in repr(found)
@@ -114,14 +114,14 @@ def test_collect_enters_groups_says_them_and_keeps_them(
     assert (Path(root) / "corpus.parquet").read_bytes() == before
     capsys.readouterr()
     other = dict.fromkeys(corpus.ids[:4], "drive") | {corpus.ids[5]: "lone"}
-    again = fs.collect(root, grouping=fs.Grouping(group=other))  # no images are named: all of them
+    again = fs.collect(root, grouping=fs.options.Grouping(group=other))  # no images are named: all of them
     assert again.groups == "2 groups of 1 to 4 images, 1 image alone"
     said = (
         "1 image has a group now, 4 images belong to another group now, 1 image has no group now;"
         " `faultscape run` and `measure` update intervals"
     )
     assert capsys.readouterr().out.startswith(said)
-    assert fs.collect(root, grouping=fs.Grouping(group=other)).new == 0
+    assert fs.collect(root, grouping=fs.options.Grouping(group=other)).new == 0
     assert "now" not in capsys.readouterr().out
 
 
@@ -129,19 +129,21 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, corpus = study(tmp_path)
-    fs.collect(root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}/*"))
+    fs.collect(
+        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.options.Grouping(group="{group}/*")
+    )
     assert set(groups_of(root).values()) == {"part0", "part1"}
     # 3 are nearer to one block of 2 than to two
-    assert fs.collect(root, grouping=fs.Grouping(block=2)).groups == "2 groups of 3 images"
+    assert fs.collect(root, grouping=fs.options.Grouping(block=2)).groups == "2 groups of 3 images"
     assert set(groups_of(root).values()) == {"part0:1", "part1:1"}
     assert "--block 2 splits the existing groups: 2 groups of 3 images" in capsys.readouterr().out
-    fs.collect(root, grouping=fs.Grouping(group=dict.fromkeys(corpus.ids[:5], "drive")))
+    fs.collect(root, grouping=fs.options.Grouping(group=dict.fromkeys(corpus.ids[:5], "drive")))
     for block, runs in ((2, 2), (3, 2), (5, 1), (2, 2)):
-        fs.collect(root, grouping=fs.Grouping(block=block))
+        fs.collect(root, grouping=fs.options.Grouping(block=block))
         assert set(groups_of(root).values()) - {""} == {f"drive:{k + 1}" for k in range(runs)}, block
         assert groups_of(root)[corpus.ids[5]] == ""  # alone beside groups
     # the images that the line names are these
-    fs.collect(root, str(corpus.photos), grouping=fs.Grouping(block=5))
+    fs.collect(root, str(corpus.photos), grouping=fs.options.Grouping(block=5))
     assert set(groups_of(root).values()) == {"drive:1", ""}
 
 
@@ -151,9 +153,9 @@ def test_blocks_of_all_images_are_cut_anew_with_the_images_that_came(
     root, corpus = study(tmp_path)
     first = tmp_path / "first.txt"
     first.write_text("".join(f"{corpus.photos / id_}.png\n" for id_ in corpus.ids[:4]))
-    fs.collect(root, str(first), classes=str(corpus.classes), grouping=fs.Grouping(block=2))
+    fs.collect(root, str(first), classes=str(corpus.classes), grouping=fs.options.Grouping(block=2))
     fs.collect(root, str(corpus.photos), set_="more")
-    assert fs.collect(root, grouping=fs.Grouping(block=5)).groups == "2 groups of 5 images"
+    assert fs.collect(root, grouping=fs.options.Grouping(block=5)).groups == "2 groups of 5 images"
     said = capsys.readouterr().out
     assert "6 images have a group now" in said
     assert "splits the existing groups" not in said
@@ -171,25 +173,28 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
     root, corpus = study(tmp_path)
     with refused(OptionError, "matches none of the 6 images"):
         fs.collect(
-            root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.Grouping(group="{group}@*")
+            root,
+            str(corpus.photos),
+            classes=str(corpus.classes),
+            grouping=fs.options.Grouping(group="{group}@*"),
         )
     assert not (Path(root) / "corpus.parquet").exists()
     with refused(fs.errors.CorpusError, "no images given"):
-        fs.collect(root, grouping=fs.Grouping(group="{group}_*"))  # there is no study yet
+        fs.collect(root, grouping=fs.options.Grouping(group="{group}_*"))  # there is no study yet
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
     with refused(fs.errors.CorpusError, "no images given"):
         # what else is asked for speaks of images that are named
-        fs.collect(root, grouping=fs.Grouping(group="{group}_*"), role="test")
+        fs.collect(root, grouping=fs.options.Grouping(group="{group}_*"), role="test")
     (Path(root) / "corpus.parquet").unlink()
     with refused(StudyError, "has no images to group yet"):
-        fs.collect(root, grouping=fs.Grouping(group="{group}_*"))
+        fs.collect(root, grouping=fs.options.Grouping(group="{group}_*"))
 
 
 def test_groups_change_no_selection(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
     fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
     before = read_pool(Corpus(Path(root))).digest
-    fs.collect(root, grouping=fs.Grouping(block=2))
+    fs.collect(root, grouping=fs.options.Grouping(block=2))
     assert read_pool(Corpus(Path(root))).digest == before
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from faultscape.errors import ImageError
 from faultscape.formats.guard import decoding
-from faultscape.library_warnings import without_warnings
+from faultscape.process.library_warnings import without_warnings
 from refusals import refused
 
 

@@ -52,7 +52,7 @@ def blended_once(
             preset="fishyscapes-v2",
             set_=name,
             seed=2,
-            blending=fs.Blending(smallest=8),
+            blending=fs.options.Blending(smallest=8),
             engine="local",
         )
     fs.predict(made.study, {"plain": made.source}, engine="local")

@@ -155,7 +155,7 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
     fs.predict(study, {"a": tmp_path / "a", "b": tmp_path / "b"}, engine="local")
     fs.compare(study, engine="local")
     cells: dict[tuple[str, str, str], int] = {}
-    for row in fs.select(study, maps=fs.MapRules(constraints="class")).rows:
+    for row in fs.select(study, maps=fs.options.MapRules(constraints="class")).rows:
         key = (row.defender, row.attacker, row.class_)
         cells[key] = cells.get(key, 0) + 1
     assert set(cells.values()) == {1}
@@ -163,8 +163,8 @@ def test_near_duplicates_of_an_image_outside_the_pool_are_one_family(tmp_path: P
         fs.select(
             study,
             as_="all",
-            maps=fs.MapRules(constraints="class"),
-            sampling=fs.Sampling(keep_duplicates=True),
+            maps=fs.options.MapRules(constraints="class"),
+            sampling=fs.options.Sampling(keep_duplicates=True),
         ).rows
     ) == 2 * len(cells)
 
@@ -184,13 +184,13 @@ def test_a_changed_function_is_another_definition(corpus: made.Corpus, study: st
     fs.compare(study, engine="local")
     own = tmp_path / "own.py"
     own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
-    fs.select(study, as_="mine", maps=fs.MapRules(concordance=f"{own}:share"))
+    fs.select(study, as_="mine", maps=fs.options.MapRules(concordance=f"{own}:share"))
     own.write_text("def share(both, rows, columns, *, over):\n    return -both.sum(-1) / rows.sum(-1)\n")
     with refused(SelectionError, "which has changed since"):
         fs.select(study, as_="mine", per_class=2)
     own.write_text('def share(both, rows, columns, *, over):\n    return both.sum(-1) * 0 + float("inf")\n')
     with refused(SelectionError, "no image satisfies"):
-        fs.select(study, as_="infinite", maps=fs.MapRules(concordance=f"{own}:share"))
+        fs.select(study, as_="infinite", maps=fs.options.MapRules(concordance=f"{own}:share"))
     own.write_text("def share(both, rows, columns, *, over):\n    return nothing\n")
     refused_line("select", study, "--as", "broken", "--concordance", f"{own}:share")
 

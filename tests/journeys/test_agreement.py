@@ -118,7 +118,10 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
     answers = made_answers.study(tmp_path, images=200, errors=(0.0, 0.5, 0.5))
     capsys.readouterr()
     slots = fs.select(
-        answers.study, top=20, classifiers=fs.ClassifierRules(cap=3), sampling=fs.Sampling(spares=0)
+        answers.study,
+        top=20,
+        classifiers=fs.options.ClassifierRules(cap=3),
+        sampling=fs.options.Sampling(spares=0),
     )
     told = capsys.readouterr().out
     held = {
@@ -134,8 +137,8 @@ def test_a_cap_that_keeps_pairs_short_is_named_with_what_would_fill_them(
         answers.study,
         as_="freer",
         top=5,
-        classifiers=fs.ClassifierRules(cap=3),
-        sampling=fs.Sampling(spares=0),
+        classifiers=fs.options.ClassifierRules(cap=3),
+        sampling=fs.options.Sampling(spares=0),
     )
     assert "--cap" not in capsys.readouterr().out
 
@@ -147,10 +150,10 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
 
     def told(name: str, top: int, confidence: float) -> tuple[int, list[str]]:
         capsys.readouterr()
-        rules = fs.ClassifierRules(cap=2, confidence=confidence)
+        rules = fs.options.ClassifierRules(cap=2, confidence=confidence)
         held = len(
             fs.select(
-                answers.study, as_=name, top=top, classifiers=rules, sampling=fs.Sampling(spares=0)
+                answers.study, as_=name, top=top, classifiers=rules, sampling=fs.options.Sampling(spares=0)
             ).chosen
         )
         return held, [line for line in capsys.readouterr().out.splitlines() if "--cap" in line]
@@ -166,14 +169,18 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
     assert said.startswith(
         f"note: --cap 2 and --confidence 0.8 together keep 1 pair of 1 from --top {differing - 1} images; a "
     )
-    rules = fs.ClassifierRules(cap=differing, confidence=0.0)
+    rules = fs.options.ClassifierRules(cap=differing, confidence=0.0)
     freer = fs.select(
-        answers.study, as_="freer", top=differing - 1, classifiers=rules, sampling=fs.Sampling(spares=0)
+        answers.study,
+        as_="freer",
+        top=differing - 1,
+        classifiers=rules,
+        sampling=fs.options.Sampling(spares=0),
     )
     assert len(freer.chosen) == differing - 1  # as the advice says
     sure = len(
         fs.select(
-            answers.study, as_="sure", top=differing, classifiers=fs.ClassifierRules(cap=differing)
+            answers.study, as_="sure", top=differing, classifiers=fs.options.ClassifierRules(cap=differing)
         ).chosen
     )
     assert told("neither", differing + 1, 0.8)[1] == [

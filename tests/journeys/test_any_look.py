@@ -20,7 +20,7 @@ def answers(tmp_path: Path) -> made_answers.Answers:
 def test_labels_are_asked_for_until_one_can_stop(answers: made_answers.Answers) -> None:
     drawn = list(fs.select(answers.study, selector="random", budget=58).images)
     made_answers.import_labels(answers, drawn[:12])
-    early = fs.rank(answers.study, looks=fs.Looks(anytime=True))
+    early = fs.rank(answers.study, looks=fs.options.Looks(anytime=True))
     assert next(iter(early.rankings)) == "anytime"
     assert not {"lure", "margins", "prediction_powered", "reuse_margins"} & {*early.rankings}
     assert not early.verdict.decided
@@ -29,7 +29,7 @@ def test_labels_are_asked_for_until_one_can_stop(answers: made_answers.Answers) 
     assert page.rankings["anytime"].scores == early.rankings["anytime"].scores
 
     made_answers.import_labels(answers, drawn)
-    late = fs.rank(answers.study, looks=fs.Looks(anytime=True), population="pool")
+    late = fs.rank(answers.study, looks=fs.options.Looks(anytime=True), population="pool")
     assert late.rankings["anytime"].best_set == ["model-0"]
     later = late.to_come["anytime"]
     assert later.speaks_of == "future"
@@ -40,10 +40,10 @@ def test_labels_are_asked_for_until_one_can_stop(answers: made_answers.Answers) 
 
 def test_labels_are_not_asked_for_where_models_hardly_differ(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers, list(fs.select(answers.study, selector="random", budget=30).images))
-    assert fs.rank(answers.study, looks=fs.Looks(anytime=True, indifference=1)).verdict.headline.startswith(
-        "The labels do"
-    )
-    found = fs.rank(answers.study, looks=fs.Looks(anytime=True, indifference=99)).verdict
+    assert fs.rank(
+        answers.study, looks=fs.options.Looks(anytime=True, indifference=1)
+    ).verdict.headline.startswith("The labels do")
+    found = fs.rank(answers.study, looks=fs.options.Looks(anytime=True, indifference=99)).verdict
     assert found.headline.startswith("Not worth going on: model-0")
     assert found.headline.endswith("differ by less than 99 points of accuracy")
     assert not found.decided
@@ -52,7 +52,7 @@ def test_labels_are_not_asked_for_where_models_hardly_differ(answers: made_answe
 
 def test_draws_of_some_images_more_often_wait_for_fifty_labels(answers: made_answers.Answers) -> None:
     made_answers.import_labels(answers, list(fs.select(answers.study, goal="order", budget=20).images))
-    found = fs.rank(answers.study, looks=fs.Looks(anytime=True))
+    found = fs.rank(answers.study, looks=fs.options.Looks(anytime=True))
     assert (
         found.rankings["anytime"].unusable
         == "these draws need 50 labels in the order drawn, and there are 20"

@@ -83,7 +83,10 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert "no map found for this image" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
     slots = fs.select(
-        str(study), maps=fs.MapRules(constraints="none"), per_class=6, sampling=fs.Sampling(spares=0)
+        str(study),
+        maps=fs.options.MapRules(constraints="none"),
+        per_class=6,
+        sampling=fs.options.Sampling(spares=0),
     )
     for other in ("model-0", "model-2"):
         seen = {r.image for r in slots.rows if {r.defender, r.attacker} == {other, "model-1"}}
@@ -122,9 +125,9 @@ def test_names_with_anything_the_file_system_allows_work(tmp_path: Path) -> None
     fs.compare(study, engine="local")
     slots = fs.select(
         study,
-        maps=fs.MapRules(constraints="none"),
+        maps=fs.options.MapRules(constraints="none"),
         per_class=len(names),
-        sampling=fs.Sampling(spares=0, keep_duplicates=True),
+        sampling=fs.options.Sampling(spares=0, keep_duplicates=True),
     )
     assert len(slots.images) == len(names)
     fs.label.export(study, str(tmp_path / "out"))

@@ -111,7 +111,7 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
 @pytest.mark.slow
 def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
     with_cars(study, tmp_path)
-    blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)
+    blending = fs.options.Blending(smallest=20, version="v3", objects_per_frame=4)
     found = fs.stress.blend(
         study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local"
     )
@@ -150,7 +150,11 @@ def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(
     ]
     assert not objects[0] & objects[1]
     later = fs.stress.blend(
-        study, preset="fs-static", frames=10, blending=fs.Blending(smallest=20, version="v1"), engine="local"
+        study,
+        preset="fs-static",
+        frames=10,
+        blending=fs.options.Blending(smallest=20, version="v1"),
+        engine="local",
     )
     assert later.sets[1] == "fs-static-v1-test"
     same = [
@@ -214,7 +218,7 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
     blended(
         study,
         objects=str(cutouts),
-        blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")),
+        blending=fs.options.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")),
     )
     assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"][
         "objects"

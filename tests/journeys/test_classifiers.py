@@ -60,7 +60,7 @@ def begun(tables: Path, study: Path, models: int = 3) -> str:
         str(tables / "ids.csv"),
         task="classification",
         classes=str(tables / "classes.json"),
-        storage=fs.Storage(shard_size=25),
+        storage=fs.options.Storage(shard_size=25),
     )
     fs.predict(str(study), {f"m{m}": str(tables / f"m{m}.csv") for m in range(models)})
     return str(study)
@@ -82,7 +82,7 @@ def test_the_lines_as_typed_are_the_verbs_of_python(
     tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed, called = str(tmp_path / "typed"), begun(tables, tmp_path / "called")
-    fs.select(called, top=4, classifiers=fs.ClassifierRules(cap=2))
+    fs.select(called, top=4, classifiers=fs.options.ClassifierRules(cap=2))
     for words in (
         [
             "collect",
@@ -126,11 +126,11 @@ def test_doing_it_again_changes_nothing(tables: Path, study: str) -> None:
 def test_more_places_extend_a_selection_and_leave_its_rows(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    old = fs.select(study, top=3, sampling=fs.Sampling(spares=2))
+    old = fs.select(study, top=3, sampling=fs.options.Sampling(spares=2))
     new = fs.select(study, top=6)
     assert new.rows[: len(old.rows)] == old.rows
     assert {row.round for row in new.rows[len(old.rows) :]} == {2}
-    whole = fs.select(study, as_="whole", top=6, sampling=fs.Sampling(spares=2))
+    whole = fs.select(study, as_="whole", top=6, sampling=fs.options.Sampling(spares=2))
     first, second = (
         sorted((*row.cell, row.place, row.image) for row in rows) for rows in (new.rows, whole.rows)
     )
@@ -191,7 +191,7 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(
         str(tables / "ids.csv"),
         task="classification",
         classes=str(tables / "classes.json"),
-        storage=fs.Storage(shard_size=25),
+        storage=fs.options.Storage(shard_size=25),
     )
     fs.predict(
         straight, {"zero": str(tables / "m0.csv"), "m1": str(tables / "m1.csv"), "m2": str(tables / "m2.csv")}
@@ -206,7 +206,9 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(
 def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_about(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    slots = fs.select(study, top=3, sampling=fs.Sampling(spares=3), classifiers=fs.ClassifierRules(cap=60))
+    slots = fs.select(
+        study, top=3, sampling=fs.options.Sampling(spares=3), classifiers=fs.options.ClassifierRules(cap=60)
+    )
     gone = slots.chosen[0].image
     (tmp_path / "discard.csv").write_text(f"image,reason\n{gone},too blurred\n")
     assert fs.label.import_(study, str(tmp_path / "discard.csv")).discarded == 1
@@ -233,7 +235,7 @@ def test_discarded_images_leave_their_pairs_and_the_next_ones_behind_are_asked_a
 def test_questions_go_out_until_somebody_answered_them_or_their_image_has_a_label(
     study: str, tmp_path: Path
 ) -> None:
-    slots = fs.select(study, top=2, classifiers=fs.ClassifierRules(cap=60))
+    slots = fs.select(study, top=2, classifiers=fs.options.ClassifierRules(cap=60))
     out = tmp_path / "q"
     first = fs.label.export(study, str(out))
     rows = questions(out / "questions.csv")
@@ -329,7 +331,7 @@ def test_the_confidence_constraint_is_left_out_where_nobody_says_how_sure_and_th
     capsys.readouterr()
     fs.select(study, as_="all")
     assert "confidence: no model has probabilities" in capsys.readouterr().out
-    fs.select(study, as_="none", classifiers=fs.ClassifierRules(confidence=0))
+    fs.select(study, as_="none", classifiers=fs.options.ClassifierRules(confidence=0))
     assert "confidence" not in capsys.readouterr().out
 
 
@@ -340,10 +342,10 @@ def test_only_some_classes_are_asked_about_and_a_word_may_be_left_out(
     fs.collect(study, str(tables / "ids.csv"), only_classes=str(tmp_path / "only.txt"))
     slots = fs.select(study)
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog", "hen"}
-    slots = fs.select(study, as_="fewer", classifiers=fs.ClassifierRules(without=["hen", "owl"]))
+    slots = fs.select(study, as_="fewer", classifiers=fs.options.ClassifierRules(without=["hen", "owl"]))
     assert {word for row in slots.rows for word in (row.label_a, row.label_b)} == {"cat", "dog"}
     with refused(FaultscapeError, r"--without: 'hem' is not a class of the study. Did you mean 'hen'"):
-        fs.select(study, as_="more", classifiers=fs.ClassifierRules(without=["hem"]))
+        fs.select(study, as_="more", classifiers=fs.options.ClassifierRules(without=["hem"]))
 
 
 KILLED = """

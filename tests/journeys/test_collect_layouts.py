@@ -77,12 +77,15 @@ def test_a_data_set_comes_with_classes_truth_groups_roles_and_instances(
     assert labels[0, [0, 1, 2, 3, 4, 5, 6, 9, 10, 29, 30]].tolist() == [255] * 11
     assert set(np.unique(truth_of(study, "instances")["lindau/lindau_000000_000019"])) == {0, 1, 2}
     assert Study(study).truths == ["labels"]  # instances are not labels of classes
-    assert fs.collect(str(study), str(root), known=fs.KnownData(layout="cityscapes", split="val")).new == 0
+    assert (
+        fs.collect(str(study), str(root), known=fs.options.KnownData(layout="cityscapes", split="val")).new
+        == 0
+    )
 
 
 def test_labels_that_a_person_replaced_stay_until_the_data_set_has_others(tmp_path: Path) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
-    study, line = tmp_path / "study", fs.KnownData(layout="cityscapes", split="train")
+    study, line = tmp_path / "study", fs.options.KnownData(layout="cityscapes", split="train")
     fs.collect(str(study), str(root), known=line)
     made.write(tmp_path / "own" / "ulm" / "ulm_000000_000019.png", np.full((48, 96), 5, np.uint8))
     fs.label.import_(str(study), str(tmp_path / "own"))
@@ -112,7 +115,7 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
         str(tmp_path / "study"),
         str(root),
         classes=str(tmp_path / "classes.json"),
-        known=fs.KnownData(layout="cityscapes", split="train"),
+        known=fs.options.KnownData(layout="cityscapes", split="train"),
     )
     labels = truth_of(tmp_path / "study", "labels")["ulm/ulm_000000_000019"]
     assert labels[26, 20] == 3
@@ -130,14 +133,14 @@ def test_no_object_is_blended_onto_the_ego_vehicle_that_the_layout_tells_and_kno
     root = cityscapes(tmp_path / "data", {"frankfurt": 3})
     cityscapes(root, {"ulm": 4}, "train")
     study = str(tmp_path / "study")
-    fs.collect(study, str(root), known=fs.KnownData(layout="cityscapes", split="val"))
-    fs.collect(study, str(root), set_="train", known=fs.KnownData(layout="cityscapes", split="train"))
+    fs.collect(study, str(root), known=fs.options.KnownData(layout="cityscapes", split="val"))
+    fs.collect(study, str(root), set_="train", known=fs.options.KnownData(layout="cityscapes", split="train"))
     fs.stress.blend(
         study,
         preset="fishyscapes-v3",
         set_="main",
         frames=24,
-        blending=fs.Blending(smallest=20),
+        blending=fs.options.Blending(smallest=20),
         engine="local",
     )
     images = {image.id: image for image in read_corpus(Path(study)) if image.set == "fishyscapes-v3"}
@@ -168,8 +171,10 @@ def overlays(tmp_path: Path) -> Path:
         labels[10:20, 10:20], labels[-6:] = 1, 255
         made.write(folder / f"{name}_labels.png", labels)
     study = tmp_path / "study"
-    fs.collect(str(study), str(root), known=fs.KnownData(layout="cityscapes", split="val"))
-    fs.collect(str(study), str(folder), set_="static", known=fs.KnownData(layout="fs-static", split="val"))
+    fs.collect(str(study), str(root), known=fs.options.KnownData(layout="cityscapes", split="val"))
+    fs.collect(
+        str(study), str(folder), set_="static", known=fs.options.KnownData(layout="fs-static", split="val")
+    )
     return study
 
 
@@ -220,7 +225,9 @@ def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: P
         made.write(base / "leftImg8bit" / "test" / f"{name}_leftImg8bit.png", picture)
         made.write(base / "gtFine_csT" / "test" / f"{name}_gtFine_csT.png", labels)
     study = tmp_path / "study"
-    found = fs.collect(str(study), str(base.parent), known=fs.KnownData(layout="issu", split="test_static"))
+    found = fs.collect(
+        str(study), str(base.parent), known=fs.options.KnownData(layout="issu", split="test_static")
+    )
     assert found.truths == "labels (2 images), anomaly (2 images)"
     assert {image.id: (image.condition, image.role) for image in read_corpus(study)} == {
         "0/009599": ("clean", "test"), "fog/00131": ("fog", "test"),
@@ -239,7 +246,9 @@ def test_what_cannot_be_read_is_said_and_the_others_are_kept(
         root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png",
         np.full((48, 96), 77, np.uint8),
     )
-    fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
+    fs.collect(
+        str(tmp_path / "study"), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
+    )
     assert "1 truth file could not be read" in capsys.readouterr().out
     assert [(f.stage, f.image) for f in read_failures(tmp_path / "study")] == [
         ("label", "ulm/ulm_000000_000019")
@@ -255,7 +264,7 @@ def test_a_mixture_is_a_set_a_data_set_each_with_its_own_mapping_and_sample(tmp_
         ' "b"\nlayout = "cityscapes"\nsplit = "val"\nvoid = ["car"]\n'
     )
     study = tmp_path / "study"
-    fs.collect(str(study), known=fs.KnownData(mixture=str(tmp_path / "data" / "mix.toml")))
+    fs.collect(str(study), known=fs.options.KnownData(mixture=str(tmp_path / "data" / "mix.toml")))
     by_set = {name: [image for image in read_corpus(study) if image.set == name] for name in ("a", "b")}
     assert [len(rows) for rows in by_set.values()] == [2, 3]
     assert {image.role for rows in by_set.values() for image in rows} == {"test"}
@@ -280,7 +289,9 @@ def test_wrong_lines_are_told_what_was_expected(tmp_path: Path) -> None:
         assert said in refused_line("collect", study, root, *words), words
     assert not Path(study).exists()
     with refused(says="expects one folder"):
-        fs.collect(study, str(root), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
+        fs.collect(
+            study, str(root), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
+        )
 
 
 def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
@@ -288,8 +299,8 @@ def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
     found = fs.collect(
         str(study),
         str(data / "camvid"),
-        known=fs.KnownData(layout="camvid", split="test"),
-        storage=fs.Storage(probe=False),
+        known=fs.options.KnownData(layout="camvid", split="test"),
+        storage=fs.options.Storage(probe=False),
     )
     assert found.images == 233
     assert found.truths == "labels (233 images)"
@@ -302,7 +313,7 @@ def labels_file(root: Path, number: int) -> Path:
 
 def test_a_truth_that_was_mended_is_no_failure_any_more(tmp_path: Path) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
-    study, line = tmp_path / "study", fs.KnownData(layout="cityscapes", split="train")
+    study, line = tmp_path / "study", fs.options.KnownData(layout="cityscapes", split="train")
     good = labels_file(root, 0).read_bytes()
     made.write(labels_file(root, 0), np.full((48, 96), 77, np.uint8))
     fs.collect(str(study), str(root), known=line)
@@ -319,7 +330,7 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 3}, "train")
-    study, line = tmp_path / "study", fs.KnownData(layout="cityscapes", split="train")
+    study, line = tmp_path / "study", fs.options.KnownData(layout="cityscapes", split="train")
     fs.collect(str(study), str(root), known=line)
     for k in range(2):
         made.write(tmp_path / "own" / "ulm" / f"ulm_{k:06d}_000019.png", np.full((48, 96), 5, np.uint8))
@@ -339,7 +350,9 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
 def test_a_truth_of_another_size_than_its_image_is_a_failure(tmp_path: Path) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
     made.write(labels_file(root, 0), np.full((24, 48), 7, np.uint8))
-    fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
+    fs.collect(
+        str(tmp_path / "study"), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
+    )
     (failure,) = read_failures(tmp_path / "study")
     assert "is 48 x 24 pixels, but its image is 96 x 48" in failure.reason
     assert list(truth_of(tmp_path / "study", "labels")) == ["ulm/ulm_000001_000019"]
@@ -350,7 +363,7 @@ def test_an_overlay_that_changed_is_not_read_in_silence(tmp_path: Path) -> None:
     file = root / "fs_val_v2" / "0000_frankfurt_000000_000019_rgb.npz"
     made.write(file.with_name(file.name.replace("rgb.npz", "labels.png")), np.zeros((48, 96), np.uint8))
     np.savez_compressed(file, rgb=np.full((48, 96, 3), 3, np.int16))
-    study, line = tmp_path / "study", fs.KnownData(layout="fs-static", split="val")
+    study, line = tmp_path / "study", fs.options.KnownData(layout="fs-static", split="val")
     fs.collect(str(study), str(file.parent), set_="static", known=line, classes="cityscapes")
     (image,) = read_corpus(study)
     read_photo(image)
@@ -364,7 +377,7 @@ def test_an_overlay_that_changed_is_not_read_in_silence(tmp_path: Path) -> None:
 
 def test_a_role_that_a_person_gave_stays_when_the_data_set_is_collected_again(tmp_path: Path) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
-    study, line = str(tmp_path / "study"), fs.KnownData(layout="cityscapes", split="train")
+    study, line = str(tmp_path / "study"), fs.options.KnownData(layout="cityscapes", split="train")
     fs.collect(study, str(root), known=line)
     fs.collect(study, str(root), known=line, role="pool")
     fs.collect(study, str(root), known=line)

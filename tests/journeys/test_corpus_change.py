@@ -98,7 +98,10 @@ def test_a_new_model_is_scored_on_old_labels_before_any_image_of_its_own_is_labe
     fs.predict(study, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(study, engine="local")
     old = fs.select(
-        study, maps=fs.MapRules(constraints="none"), sampling=fs.Sampling(spares=0), engine="local"
+        study,
+        maps=fs.options.MapRules(constraints="none"),
+        sampling=fs.options.Sampling(spares=0),
+        engine="local",
     ).images
     for id_ in old:
         made.write(tmp_path / "labels" / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
@@ -126,7 +129,7 @@ def test_more_images_are_more_shards_and_only_those_are_predicted_and_compared(
         shutil.copy2(corpus.photos / f"{id_}.png", some / f"{id_}.png")
     network = colour_network(tmp_path / "net.onnx", WEIGHTS)
     models = {**corpus.models, "net": network}
-    fs.collect(study, str(some), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(study, str(some), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4))
     fs.predict(study, models, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, engine="local")
@@ -224,7 +227,9 @@ def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is
     assert not list((Path(study) / "predictions" / "net").glob("*.parquet"))
     assert fs.predict(study, {"net": network}, engine="local").models == {"net": (6, 0)}
     clean = str(tmp_path / "clean")
-    fs.collect(clean, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        clean, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
     fs.predict(clean, {"net": network}, engine="local")
     assert made.bytes_under(Path(study), "predictions") == made.bytes_under(Path(clean), "predictions")
 

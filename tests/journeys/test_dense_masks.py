@@ -96,7 +96,7 @@ def kept(study: Path, truth: str) -> dict[str, np.ndarray]:
 
 def export(study: Path, out: Path, **rules: object) -> object:
     rules = {"annotators": "ann,ben,eve", "session": 3, **rules}
-    return fs.label.export(str(study), str(out), sessions=fs.SessionRules(**rules))
+    return fs.label.export(str(study), str(out), sessions=fs.options.SessionRules(**rules))
 
 
 def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
@@ -181,7 +181,7 @@ def test_sessions_go_out_in_every_format_that_draws(study: Path, tmp_path: Path,
         str(out),
         format=form,
         prefill="model-0",
-        sessions=fs.SessionRules("ann,ben", session=5, training=1),
+        sessions=fs.options.SessionRules("ann,ben", session=5, training=1),
     )
     found = fs.label.import_(str(study), str(out))  # what a model filled in is a label once it comes back
     assert [(one.annotator, one.new, one.begun, one.sessions) for one in found.people] == [

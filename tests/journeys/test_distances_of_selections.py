@@ -44,7 +44,7 @@ def weights(answers: made_answers.Answers, distances: np.ndarray) -> np.ndarray:
 def test_mad_draws_by_right_and_wrong_unless_distances_are_given(
     answers: made_answers.Answers, tmp_path: Path
 ) -> None:
-    plain = fs.select(answers.study, sampling=fs.Sampling(temperature=1.0), budget=10)
+    plain = fs.select(answers.study, sampling=fs.options.Sampling(temperature=1.0), budget=10)
     assert plain.definition["distance"] == "01"
     file = written(tmp_path / "far.csv")
     assert (
@@ -83,7 +83,7 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
 ) -> None:
     written(tmp_path / "far.csv")
     monkeypatch.chdir(tmp_path)
-    fs.select(answers.study, top=2, classifiers=fs.ClassifierRules(distance="far.csv"))
+    fs.select(answers.study, top=2, classifiers=fs.options.ClassifierRules(distance="far.csv"))
     (tmp_path / "else").mkdir()
     monkeypatch.chdir(tmp_path / "else")
     assert len(fs.select(answers.study, top=3).images) > 0
@@ -92,10 +92,14 @@ def test_a_file_of_distances_is_found_from_anywhere_and_known_by_its_numbers(
         OptionError, r"there is no file .*far\.csv; give wordnet, path, hops, 01, or a file of distances"
     ):
         fs.select(answers.study, top=4)
-    fs.select(answers.study, top=4, classifiers=fs.ClassifierRules(distance=str(tmp_path / "moved.csv")))
+    fs.select(
+        answers.study, top=4, classifiers=fs.options.ClassifierRules(distance=str(tmp_path / "moved.csv"))
+    )
     written(tmp_path / "moved.csv", FAR**2)
     with refused(SelectionError, "was made with other distances between classes"):
-        fs.select(answers.study, top=5, classifiers=fs.ClassifierRules(distance=str(tmp_path / "moved.csv")))
+        fs.select(
+            answers.study, top=5, classifiers=fs.options.ClassifierRules(distance=str(tmp_path / "moved.csv"))
+        )
 
 
 @pytest.mark.slow
@@ -110,7 +114,7 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
         )
     fs.predict(study, {name: str(tmp_path / f"{name}.csv") for name in said})
     assert fs.select(study, top=1).definition["distance"] == "wordnet"
-    drawn = fs.select(study, sampling=fs.Sampling(temperature=1.0), budget=2)
+    drawn = fs.select(study, sampling=fs.options.Sampling(temperature=1.0), budget=2)
     assert drawn.definition["distance"] == "01"
     # two pairs differ on either image; fish and cat are no farther apart than fish and fish
     assert drawn.rows[0].probability == pytest.approx(0.5)
@@ -120,9 +124,9 @@ def test_draws_measure_by_right_and_wrong_also_where_classes_stand_in_wordnet(tm
     )
     fs.select(
         study,
-        sampling=fs.Sampling(temperature=1.0),
+        sampling=fs.options.Sampling(temperature=1.0),
         budget=2,
-        classifiers=fs.ClassifierRules(distance="wordnet"),
+        classifiers=fs.options.ClassifierRules(distance="wordnet"),
         as_="far",
     )
 
@@ -134,9 +138,9 @@ def test_images_that_distances_of_zero_leave_out_are_not_taken_for_agreed(
     near[0, 1] = near[1, 0] = 0.0
     drawn = fs.select(
         answers.study,
-        sampling=fs.Sampling(temperature=1.0),
+        sampling=fs.options.Sampling(temperature=1.0),
         budget=60,
-        classifiers=fs.ClassifierRules(distance=str(written(tmp_path / "near.csv", near))),
+        classifiers=fs.options.ClassifierRules(distance=str(written(tmp_path / "near.csv", near))),
     )
     fs.select(answers.study, selector="random", budget=60)
     made_answers.import_labels(answers)

@@ -326,7 +326,11 @@ def test_of_near_duplicates_one_is_drawn(tmp_path: Path) -> None:
     assert (
         len(
             fs.select(
-                study, selector="random", budget=6, as_="all", sampling=fs.Sampling(keep_duplicates=True)
+                study,
+                selector="random",
+                budget=6,
+                as_="all",
+                sampling=fs.options.Sampling(keep_duplicates=True),
             ).rows
         )
         == 6
@@ -370,13 +374,13 @@ def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
     assert random.images != disputed.images
     order, best = (fs.select(answers.study, goal=goal, budget=10) for goal in ("order", "best"))
     warm, cold = (
-        fs.select(answers.study, sampling=fs.Sampling(temperature=t), budget=10, as_=f"mad-{t}")
+        fs.select(answers.study, sampling=fs.options.Sampling(temperature=t), budget=10, as_=f"mad-{t}")
         for t in (1.0, 0.5)
     )
     far = fs.select(
         answers.study,
-        sampling=fs.Sampling(temperature=1.0),
-        classifiers=fs.ClassifierRules(distance=distances(tmp_path)),
+        sampling=fs.options.Sampling(temperature=1.0),
+        classifiers=fs.options.ClassifierRules(distance=distances(tmp_path)),
         budget=10,
         as_="far",
     )

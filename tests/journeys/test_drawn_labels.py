@@ -244,7 +244,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     line = ["rank", answers.study, "--selection", "random", "--resamples", "50", "--population"]
     assert main([*line, "future", "-v"]) == 0
     assert "images are redrawn, each for itself" in capsys.readouterr().out
-    fs.collect(answers.study, grouping=fs.Grouping(group={n: n[-3:-1] for n in answers.images}))
+    fs.collect(answers.study, grouping=fs.options.Grouping(group={n: n[-3:-1] for n in answers.images}))
     assert "stale" in repr(fs.status(answers.study))
     assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
@@ -253,7 +253,7 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     page = Page(Path(fs.report(answers.study, selection="random").path).read_text(encoding="utf-8"))
     assert "95 % interval, data to come" in page.text
     runs = {n: f"drive:{k // 10 + 1}" for k, n in enumerate(sorted(answers.images))}
-    fs.collect(answers.study, grouping=fs.Grouping(group=runs))
+    fs.collect(answers.study, grouping=fs.options.Grouping(group=runs))
     capsys.readouterr()
     assert main([*line, "future", "-v"]) == 0
     typed = capsys.readouterr().out
@@ -264,7 +264,8 @@ def test_data_to_come_draws_groups_anew_on_the_terminal_and_on_the_page(
     assert "95 % interval, more of the same groups" in page.text
     assert any("not for others" in words for words in page.text)
     fs.collect(
-        answers.study, grouping=fs.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images})
+        answers.study,
+        grouping=fs.options.Grouping(group={n: str(int(n[-3:-1]) // 2) for n in answers.images}),
     )
     capsys.readouterr()
     assert main([*line, "future", "-v"]) == 0
@@ -319,5 +320,5 @@ def test_consecutive_frames_that_are_alike_are_told_where_intervals_speak_of_dat
     assert told("pool") == told("future")  # both hold what is said of data to come
     (note,) = told("future")
     assert re.search(r"the pool's error counts \d\.\d-fold\); group them with `faultscape collect", note)
-    fs.collect(study, str(corpus.photos), grouping=fs.Grouping(block=10))
+    fs.collect(study, str(corpus.photos), grouping=fs.options.Grouping(block=10))
     assert told("future") == []

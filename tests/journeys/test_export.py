@@ -4,6 +4,7 @@ for read it in tests/consumers.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -20,6 +21,7 @@ import made_answers
 import undoing
 from faultscape.cli import main
 from faultscape.errors import OptionError
+from faultscape.formats.label_tools import coco_masks, coco_panoptic
 from faultscape.reading.study import Study
 from faultscape.verbs.export import target
 from faultscape.verbs.export.image_files import refuse_missing
@@ -137,6 +139,36 @@ def test_a_data_set_of_the_hub_says_in_its_schema_what_its_columns_are(study: st
     assert card.startswith("---\n")
     assert '"path": "data/test-*"' in card
     assert "| model | ranking | rank |" in card
+
+
+def test_coco_files_are_read_back_as_the_maps_of_the_labels_and_of_each_model(
+    study: str, tmp_path: Path
+) -> None:
+    result = fs.export(study, tmp_path / "out", format="coco", all_images=True)
+    assert result.opens.endswith('/truth/instances.json")')
+    corpus = undoing.shared_corpus()
+    classes = Study(study).classes
+    for where, maps in (("truth", corpus.truths), ("models/model-1", corpus.maps["model-1"])):
+        folder = tmp_path / "out" / where
+        for read, file in ((coco_masks.read, "instances.json"), (coco_panoptic.read, "panoptic.json")):
+            found = {label.image: label for label in read(folder / file)}
+            for image, ids in zip(corpus.ids, maps, strict=True):
+                assert (found[f"{image}.png"].read(classes) == ids).all()
+                assert (tmp_path / "out" / "images" / f"{image}.png").is_file()
+    table = list(csv.DictReader((tmp_path / "out" / "images.csv").read_text().splitlines()))
+    assert [row["id"] for row in table] == Study(study).images
+    assert [row["chosen"] for row in table].count("true") == 1
+
+
+def test_results_of_models_are_of_labelled_images_and_have_no_box(study: str, tmp_path: Path) -> None:
+    """pycocotools refuses results of other images, and takes the area of a box for that of its mask."""
+    fs.export(study, tmp_path / "out", format="coco", all_images=True)
+    truth = json.loads((tmp_path / "out/truth/instances.json").read_text())
+    results = json.loads((tmp_path / "out/models/model-0/results.json").read_text())
+    assert {result["image_id"] for result in results} <= {image["id"] for image in truth["images"]}
+    assert {frozenset(result) for result in results} == {
+        frozenset({"image_id", "category_id", "segmentation", "score"})
+    }
 
 
 def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_what_the_confidence_shuts_out_is_counted_where_pairs_are_short(
         f"note: of {len(apart)} answers in which two models differ, {out} are left out, because one of "
         "the two is below --confidence 0.8" in capsys.readouterr().out
     )
-    fs.select(made.study, as_="all", classifiers=fs.ClassifierRules(confidence=0.0), top=30)
+    fs.select(made.study, as_="all", classifiers=fs.options.ClassifierRules(confidence=0.0), top=30)
     assert "below --confidence" not in capsys.readouterr().out
     fs.select(made.study, as_="few", top=1)
     assert "below --confidence" not in capsys.readouterr().out

@@ -42,8 +42,8 @@ def fit(trained: Trained, method: str, backbone: str, **more):
         trained.study,
         method,
         model="plain",
-        data=fs.FitData(backbone=backbone, keep_embeddings=300),
-        **{"method_options": QUICK.get(method, fs.MethodOptions()), **more},
+        data=fs.options.FitData(backbone=backbone, keep_embeddings=300),
+        **{"method_options": QUICK.get(method, fs.options.MethodOptions()), **more},
     )
 
 
@@ -61,7 +61,7 @@ def test_a_line_fits_and_predict_scores_the_patches_beside_the_model(
     assert (about.layers, about.backbone, about.flags) == ((backbone,), Backbone(backbone).digest, ())
     fit(predicted, "mahalanobis", backbone)
     fit(predicted, "flow", backbone)
-    fit(predicted, "knn-class", backbone, method_options=fs.MethodOptions(k=20))
+    fit(predicted, "knn-class", backbone, method_options=fs.options.MethodOptions(k=20))
     scored(predicted, "knn-dino", "mahalanobis", "knn-class", "flow")
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
     net = Backbone(backbone)
@@ -98,7 +98,11 @@ def test_a_backbone_that_changed_makes_its_methods_stale(
 def test_what_a_backbone_cannot_be_given_with_is_refused(predicted: Trained, backbone: str) -> None:
     for method, given, says in (
         ("knn", {"layer": ["mix"]}, "--backbone takes the place of the model's layers; leave --layer and"),
-        ("flow", {"method_options": fs.MethodOptions(epsilon=0.1)}, "--epsilon moves the input of the model"),
+        (
+            "flow",
+            {"method_options": fs.options.MethodOptions(epsilon=0.1)},
+            "--epsilon moves the input of the model",
+        ),
         ("flow", {"sweep": "epsilon=0,0.1"}, "--epsilon moves the input of the model, which a backbone does"),
         ("neco", {}, "--backbone has no effect on method neco; leave it out"),
     ):
@@ -118,7 +122,7 @@ def test_a_fusion_does_not_join_a_method_on_a_backbone(predicted: Trained, backb
     found = parts_asked(Path(predicted.study), Request.of(options))
     assert found is not None
     assert found.words == ("entropy", "margin")
-    named = replace(options, method_options=fs.MethodOptions(parts="mahalanobis,entropy"))
+    named = replace(options, method_options=fs.options.MethodOptions(parts="mahalanobis,entropy"))
     with refused(
         OptionError, "--parts mahalanobis: it scores the patches of a backbone, which a fusion does"
     ):
@@ -128,7 +132,11 @@ def test_a_fusion_does_not_join_a_method_on_a_backbone(predicted: Trained, backb
 @pytest.mark.slow
 def test_a_search_runs_on_the_patches_too(predicted: Trained, backbone: str) -> None:
     blended = fs.stress.blend(
-        predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+        predicted.study,
+        preset="fishyscapes-v2",
+        set_="val",
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     ).sets[0]
     found = fit(predicted, "knn", backbone, validation=blended)
     assert len(found.searches["k"]) > 1

@@ -18,9 +18,9 @@ from made_methods import fitted, kept, scored
 from made_training import ONE, Trained, copy_of, doubt_of, image_of
 from refusals import refused, told
 
-TAUGHT = fs.FitData(negatives="train-fishyscapes-v2")
-JOINED = fs.FitData(negatives="val-fishyscapes-v2")
-QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
+TAUGHT = fs.options.FitData(negatives="train-fishyscapes-v2")
+JOINED = fs.options.FitData(negatives="val-fishyscapes-v2")
+QUICK = fs.options.MethodOptions(steps=12, width=8, batch=2)
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +80,7 @@ def test_a_fusion_joins_what_is_fitted_names_it_and_changes_no_label(parts: Trai
 def test_a_part_that_is_fitted_again_makes_the_fusion_stale(parts: Trained) -> None:
     fitted(parts, "fusion", data=JOINED, method_options=QUICK)
     first = file_of(parts, "fusion").read_bytes()
-    fitted(parts, "mahalanobis", method_options=fs.MethodOptions(shrink=0.5))
+    fitted(parts, "mahalanobis", method_options=fs.options.MethodOptions(shrink=0.5))
     assert states(parts, "fusion") == [
         ("stale", ("a method that it is made of was fitted again or removed",))
     ]
@@ -113,7 +113,7 @@ def test_a_part_can_be_left_out_and_its_flags_go_with_it(parts: Trained) -> None
 
 
 def test_with_equal_weights_no_unknown_object_teaches_a_fusion(parts: Trained) -> None:
-    equal = fs.MethodOptions(parts="entropy,mahalanobis", equal_weights=True)
+    equal = fs.options.MethodOptions(parts="entropy,mahalanobis", equal_weights=True)
     made = fitted(parts, "fusion", data=JOINED, method_options=equal)
     assert "scaled   by the known pixels of val-fishyscapes-v2" in repr(made)
     (found,) = made.methods
@@ -126,7 +126,7 @@ def test_with_equal_weights_no_unknown_object_teaches_a_fusion(parts: Trained) -
     for one in (doubt_of(parts.study, "plain", "entropy"), kept(parts, "mahalanobis")):
         assert np.corrcoef(fused, one.ravel())[0, 1] > 0.3
     for name, value in (("spatial", True), ("steps", 100)):
-        both = fs.MethodOptions(equal_weights=True, **{name: value})
+        both = fs.options.MethodOptions(equal_weights=True, **{name: value})
         with refused(OptionError, f"--{name} is of weights that are learnt, and --equal-weights learns none"):
             fitted(parts, "fusion", data=JOINED, method_options=both)
 

@@ -116,7 +116,7 @@ def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: T
         study,
         "small",
         backbone="segformer-b0",
-        plan=fs.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0),
+        plan=fs.options.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0),
     )
     out = told("fit", study, "mahalanobis", "--model", "small", "--layer", "segformer.stages.0")
     assert "small: mahalanobis at segformer.stages.0" in out
@@ -188,7 +188,7 @@ def test_a_model_of_another_file_than_the_trained_network_of_its_name_is_its_own
     for name in ("one", "other"):
         (folder / f"{name}.py").write_text(TOKENS)
     fs.predict(study, {"plain": f"{folder}/one.py:net"}, engine="local")
-    fs.fit(study, "knn", model="plain", data=fs.FitData(images=5, keep_embeddings=200))
+    fs.fit(study, "knn", model="plain", data=fs.options.FitData(images=5, keep_embeddings=200))
     states = []
     for name in ("one", "other"):
         fs.predict(study, {"plain": f"{folder}/{name}.py:net"}, engine="local")
@@ -199,7 +199,7 @@ def test_a_model_of_another_file_than_the_trained_network_of_its_name_is_its_own
 
 def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Trained) -> None:
     path = Path(predicted.study, "methods", "plain", "knn.safetensors")
-    few = fs.FitData(images=5, keep_embeddings=200)
+    few = fs.options.FitData(images=5, keep_embeddings=200)
     fitted(predicted, "knn", data=few)
     first = path.read_bytes()
     path.unlink()
@@ -218,7 +218,7 @@ def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None
     fs.train(study, "other", backbone=trained.own, init="plain", plan=ONE, **head)
     fs.predict(study, {"other": source}, engine="local")
     for method in METHODS:
-        fs.fit(study, method, model="other", method_options=QUICK.get(method, fs.MethodOptions()))
+        fs.fit(study, method, model="other", method_options=QUICK.get(method, fs.options.MethodOptions()))
     fs.predict(study, {"other": source}, scorer=METHODS, engine="local")
     check_scores(study, "other")
 
@@ -229,7 +229,7 @@ def test_methods_are_fitted_to_tokens(trained: Trained) -> None:
     (trained.folder / "tokens.py").write_text(TOKENS)
     fs.predict(study, {"tokens": source}, engine="local")
     for method in METHODS:
-        fs.fit(study, method, model="tokens", method_options=QUICK.get(method, fs.MethodOptions()))
+        fs.fit(study, method, model="tokens", method_options=QUICK.get(method, fs.options.MethodOptions()))
     fs.predict(study, {"tokens": source}, scorer=METHODS, engine="local")
     check_scores(study, "tokens")
     fs.predict(study, remove=["tokens"])
@@ -293,7 +293,7 @@ def test_what_the_model_does_not_know_is_never_learnt_from(
 ) -> None:
     from faultscape.uncertainty.methods.method import read
 
-    fitted(predicted, "knn-class", data=fs.FitData(keep_embeddings=0))
+    fitted(predicted, "knn-class", data=fs.options.FitData(keep_embeddings=0))
     assert "note: patches with pixels of car are left out" in capsys.readouterr().out
     _, tensors = read(Path(predicted.study, "methods", "plain", "knn-class.safetensors"))
     assert tensors["classes"].sum(0).tolist()[2] == 0  # no patch with a car
@@ -319,8 +319,8 @@ def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(t
         seen[labels == 2], seen[labels == 9] = IGNORED, OUTSIDE
         allowed += int(patch_classes(seen, (12, 16), 4)[1].sum())
     fs.label.import_(study, str(masks))
-    fs.predict(study, {"plain": trained.source}, shown=fs.Shown(input_size="16x12"), engine="local")
-    fitted(trained, "knn", data=fs.FitData(keep_embeddings=0))
+    fs.predict(study, {"plain": trained.source}, shown=fs.options.Shown(input_size="16x12"), engine="local")
+    fitted(trained, "knn", data=fs.options.FitData(keep_embeddings=0))
     _, tensors = read(Path(study, "methods", "plain", "knn.safetensors"))
     assert len(tensors["keys"]) == allowed
 
@@ -335,7 +335,7 @@ def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
     assert asked("flow").keep_embeddings == 0
     assert asked("flow").told == {"steps": 200_000, "rate": 1e-4}
     assert asked("knn").told == {}
-    data, method_options = fs.FitData(keep_embeddings=9), fs.MethodOptions(steps=5)
+    data, method_options = fs.options.FitData(keep_embeddings=9), fs.options.MethodOptions(steps=5)
     mine = asked("flow", data=data, method_options=method_options)
     assert (mine.keep_embeddings, mine.told["steps"]) == (9, 5)
     with refused(OptionError, "--preset 's5' is not known; use s4"):
@@ -376,7 +376,7 @@ def test_pictures_are_moved_one_at_a_time(predicted: Trained, monkeypatch: pytes
 def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> None:
     found = []
     for epsilon in (0.0, 0.2):
-        fitted(predicted, "odin", method_options=fs.MethodOptions(epsilon=epsilon))
+        fitted(predicted, "odin", method_options=fs.options.MethodOptions(epsilon=epsilon))
         fs.predict(predicted.study, {"plain": predicted.source}, scorer=["msp", "odin"], engine="local")
         found.append(kept(predicted, "odin"))
     np.testing.assert_allclose(found[0], doubt_of(predicted.study, "plain", "msp"), rtol=1e-4, atol=1e-6)
@@ -390,23 +390,23 @@ def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(
 ) -> None:
     study, path = trained.study, trained.folder / "two.onnx"
     two_layers(path)
-    view = fs.Shown(window=window) if window else fs.Shown()
+    view = fs.options.Shown(window=window) if window else fs.options.Shown()
     fs.predict(study, {"two": str(path)}, engine="local", shown=view)
     with refused(OptionError, "its layers cannot be listed; name the one to tap with --layer"):
         fs.fit(study, "knn", model="two")
     fs.fit(study, "knn", model="two", layer=["hidden"])
-    fs.fit(study, "resynthesis", model="two", method_options=fs.MethodOptions(steps=2, width=4))
+    fs.fit(study, "resynthesis", model="two", method_options=fs.options.MethodOptions(steps=2, width=4))
     fs.fit(study, "perceptual", model="two", layer=["hidden"])  # shows the network another image
     fs.predict(study, {"two": str(path)}, scorer=["msp", "knn", "perceptual"], engine="local", shown=view)
     for word in read_settings(Path(study)).models["two"].options["scorer"]:
         name, _, digest = word.partition("@")
         assert doubt_of(study, "two", f"{name}-{digest[:6]}" if digest else name).std() > 0
-    fs.fit(study, "odin", model="two", method_options=fs.MethodOptions(epsilon=0.1))
+    fs.fit(study, "odin", model="two", method_options=fs.options.MethodOptions(epsilon=0.1))
     with refused(
         ModelError, "input preprocessing needs gradients of logits, which only torch networks provide"
     ):
         fs.predict(study, {"two": str(path)}, scorer=["odin"], engine="local", shown=view)
-    other = fs.Shown(window="8x8")
+    other = fs.options.Shown(window="8x8")
     with refused(
         ModelError,
         "its method knn was fitted with .*, but the model now uses window 8x8; predict without knn first",

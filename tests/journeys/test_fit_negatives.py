@@ -18,10 +18,10 @@ from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
 
-QUICK = fs.MethodOptions(steps=12, width=8, batch=2)
+QUICK = fs.options.MethodOptions(steps=12, width=8, batch=2)
 
 
-NEGATIVES = fs.FitData(negatives="train-fishyscapes-v2")
+NEGATIVES = fs.options.FitData(negatives="train-fishyscapes-v2")
 
 
 @pytest.mark.parametrize("method", ["residual", "reconstruction"])
@@ -206,7 +206,7 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained) -> None:
         options = {} if method == "knn" else {"method_options": QUICK}
         data = {key: given.pop(key) for key in ("negatives", "images") if key in given}
         with refused(error, says):
-            fitted(blended, method, data=fs.FitData(**data), **options, **given)
+            fitted(blended, method, data=fs.options.FitData(**data), **options, **given)
 
     needs = (
         "method residual learns from unknown objects: blend some into training images with `faultscape"

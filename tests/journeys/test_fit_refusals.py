@@ -56,7 +56,7 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(
     ):
         with refused(OptionError, says):
             fitted(predicted, "knn", **given)
-    logistic = fs.MethodOptions(join="logistic")
+    logistic = fs.options.MethodOptions(join="logistic")
     for given in ({"layer": ["mix"], "validation": "val"}, {"layer": ["mix", "body.0"]}):
         with refused(OptionError, "--join logistic needs several layers .* and --validation SET"):
             fitted(predicted, "flow", method_options=logistic, **given)
@@ -66,7 +66,7 @@ def test_what_cannot_be_is_said_before_the_network_is_opened(
     ):
         fitted(predicted, "mahalanobis", validation="val")
     with refused(OptionError, "--validation val: it has no effect on method knn"):
-        fitted(predicted, "knn", validation="val", method_options=fs.MethodOptions(k=3))
+        fitted(predicted, "knn", validation="val", method_options=fs.options.MethodOptions(k=3))
 
 
 def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained) -> None:
@@ -95,8 +95,8 @@ def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
         r" of a coarser grid with --layer"
     )
     with refused(OptionError, says):
-        fitted(predicted, "knn", data=fs.FitData(keep_embeddings=0))
-    fitted(predicted, "knn", data=fs.FitData(keep_embeddings=6000))
+        fitted(predicted, "knn", data=fs.options.FitData(keep_embeddings=0))
+    fitted(predicted, "knn", data=fs.options.FitData(keep_embeddings=6000))
 
 
 def test_methods_of_logits_are_refused_to_networks_that_give_sums_of_masks(

@@ -19,7 +19,7 @@ from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
 
-QUICK = fs.MethodOptions(steps=12, width=4, batch=2)
+QUICK = fs.options.MethodOptions(steps=12, width=4, batch=2)
 
 
 def file_of(trained: Trained, name: str = "resynthesis") -> Path:
@@ -44,7 +44,7 @@ def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_chan
     word = f"resynthesis@{digest(file_of(blended))}"
     about = read_about(file_of(blended, "perceptual"))
     assert (about.flags, about.options, about.parts[0].method) == ((), {"parts": word}, "resynthesis")
-    data = fs.FitData(negatives="val-fishyscapes-v2")
+    data = fs.options.FitData(negatives="val-fishyscapes-v2")
     (fusion,) = fitted(blended, "fusion", data=data, method_options=QUICK).methods
     assert fusion.layers == (":in", "net.body", "net.head:in")
     assert fusion.flags == ("trained-with-ood",)
@@ -117,7 +117,7 @@ def test_perceptual_needs_one_resynthesis_of_this_network(predicted: Trained) ->
     for words in ("entropy", "resynthesis,entropy"):
         says = f"--parts {words}: method perceptual needs one fitted resynthesis, and no more"
         with refused(OptionError, says):
-            fitted(predicted, "perceptual", method_options=fs.MethodOptions(parts=words))
+            fitted(predicted, "perceptual", method_options=fs.options.MethodOptions(parts=words))
     with refused(ModelError, "has no layer 'body.7'"):
         fitted(predicted, "perceptual", layer=["body.7"])
     fitted(predicted, "perceptual", layer=["net.body.0"])
@@ -144,7 +144,7 @@ def test_what_resynthesis_cannot_use_is_refused_in_one_line(predicted: Trained) 
         fitted(predicted, "resynthesis", method_options=QUICK, layer=["net.head:in"])
     for option in ("images", "keep_embeddings"):
         with refused(OptionError, f"--{option.replace('_', '-')} has no effect on method resynthesis"):
-            fitted(predicted, "resynthesis", method_options=QUICK, data=fs.FitData(**{option: 3}))
+            fitted(predicted, "resynthesis", method_options=QUICK, data=fs.options.FitData(**{option: 3}))
     shutil.rmtree(Path(predicted.study, "models", "plain"))
     with refused(ModelError, "models/plain: not a trained network: it has no network.json"):
         fitted(predicted, "resynthesis", method_options=QUICK)

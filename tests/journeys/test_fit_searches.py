@@ -43,7 +43,12 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
 ) -> None:
     study = predicted.study
     blended = fs.stress.blend(
-        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+        study,
+        preset="fs-static",
+        set_="val",
+        frames=3,
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     )
     name = blended.sets[0]
     found = fitted(predicted, "knn", select_layer=True, validation=name)
@@ -58,7 +63,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         model="plain",
         layer=["mix", "body.0"],
         validation=name,
-        method_options=fs.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"),
+        method_options=fs.options.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"),
     )
     assert joined.methods[0].flags == ("tuned-with-ood",)
     fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], measure=True, engine="local")
@@ -111,14 +116,14 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
         Image.fromarray(photo).save(folder / "images" / f"{number}.png")
         Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
     (predicted.folder / "own.py").write_text(LAYOUT)
-    known = fs.KnownData(layout=f"{predicted.folder / 'own.py'}:ODD", split="all")
+    known = fs.options.KnownData(layout=f"{predicted.folder / 'own.py'}:ODD", split="all")
     fs.collect(study, str(folder), set_="odd", role="validation", known=known)
     with refused(
         StudyError,
         "its anomalies are pixels of car, withheld by a holdout of this study: the study is judged by "
         "them, so they cannot be used in a search",
     ):
-        fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
+        fitted(predicted, "odin", validation="odd", method_options=fs.options.MethodOptions())
 
 
 @pytest.mark.slow
@@ -131,15 +136,15 @@ def test_a_search_on_images_that_are_judged_says_so(
                 predicted.study,
                 preset="fishyscapes-v2",
                 set_=name,
-                blending=fs.Blending(smallest=8),
+                blending=fs.options.Blending(smallest=8),
                 engine="local",
             ).sets[0]
         )
         for name in ("val", "main")
     }
-    fitted(predicted, "odin", validation=blended["val"], method_options=fs.MethodOptions())
+    fitted(predicted, "odin", validation=blended["val"], method_options=fs.options.MethodOptions())
     assert "role test" not in capsys.readouterr().out
-    fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
+    fitted(predicted, "odin", validation=blended["main"], method_options=fs.options.MethodOptions())
     assert (
         "images to search with have role test or were made from such images; judge the method on other images"
         in capsys.readouterr().out
@@ -153,7 +158,7 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
         preset="fs-static",
         set_="val",
         frames=3,
-        blending=fs.Blending(smallest=8),
+        blending=fs.options.Blending(smallest=8),
         engine="local",
     ).sets[0]
     found = fitted(predicted, "knn", validation=blended)
@@ -163,22 +168,26 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     )
     best = found.searches["k"][0]
     assert f"{best.candidate:5}  {best.average_precision:5.3f}  {best.fpr95:5.3f}" in repr(found)
-    few = fs.FitData(keep_embeddings=60)
+    few = fs.options.FitData(keep_embeddings=60)
     tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
     assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
     with refused(
         MetricError, "[0-9]+ training embeddings are fewer than every k tried; keep more, or give --k"
     ):
-        fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
+        fitted(predicted, "knn-class", validation=blended, data=fs.options.FitData(keep_embeddings=10))
     swept = fitted(
-        predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
+        predicted,
+        "odin",
+        validation=blended,
+        sweep="epsilon=0,0.01",
+        method_options=fs.options.MethodOptions(),
     )
     # each searched on its own
     assert [*swept.searches] == ["odin-epsilon-0, temperature", "odin-epsilon-0.01, temperature"]
     with refused(
         OptionError, "has anomaly labels, and a method must not learn what unknown objects look like"
     ):
-        fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
+        fitted(predicted, "knn", data=fs.options.FitData(set_=["train", blended]))
 
 
 @pytest.mark.slow
@@ -188,10 +197,14 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
     """
     study = predicted.study
     blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+        study, preset="fishyscapes-v2", set_="val", blending=fs.options.Blending(smallest=8), engine="local"
     ).sets[0]
     row, *_ = fitted(
-        predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()
+        predicted,
+        "odin",
+        validation=blended,
+        sweep="epsilon=0,0.01",
+        method_options=fs.options.MethodOptions(),
     ).searches["odin-epsilon-0, temperature"]
     fs.predict(study, {"plain": predicted.source}, scorer=["odin-epsilon-0"], engine="local")
     of = fs.Study(study)
@@ -233,7 +246,11 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
     from faultscape.uncertainty.methods.knn_density import KnnDensity
 
     blended = fs.stress.blend(
-        predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+        predicted.study,
+        preset="fishyscapes-v2",
+        set_="val",
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     ).sets[0]
     score = KnnDensity.score
     monkeypatch.setattr(
@@ -259,7 +276,11 @@ def test_joined_layers_are_searched_as_they_are_joined(
     from faultscape.verbs.fit.layer_search import SearchImages
 
     blended = fs.stress.blend(
-        predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+        predicted.study,
+        preset="fishyscapes-v2",
+        set_="val",
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     ).sets[0]
     judge, weights = SearchImages.judge, []
 
@@ -268,7 +289,7 @@ def test_joined_layers_are_searched_as_they_are_joined(
         return judge(self, model, method, candidates)
 
     monkeypatch.setattr(SearchImages, "judge", noted)
-    quick = fs.MethodOptions(steps=10, blocks=2, width=8, join="logistic")
+    quick = fs.options.MethodOptions(steps=10, blocks=2, width=8, join="logistic")
     found = fitted(predicted, "flow", layer=["mix", "body.0"], validation=blended, method_options=quick)
     assert len(weights) == len(found.searches["epsilon"]) == 6
     assert all(one is not None for one in weights)

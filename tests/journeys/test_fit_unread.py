@@ -89,7 +89,12 @@ def test_unread_images_of_a_search_are_told_once_however_often_they_are_needed(
 ) -> None:
     study = moved.study
     made = fs.stress.blend(
-        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+        study,
+        preset="fs-static",
+        set_="val",
+        frames=3,
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     )
     (moved.folder / "val" / "images" / "012.png").unlink()
     search = {"validation": made.sets[0], "layer": ["mix", "body.0"]}
@@ -100,6 +105,6 @@ def test_unread_images_of_a_search_are_told_once_however_often_they_are_needed(
     assert {name for name, _ in rows_of_fit(study)} == {"knn/plain"}
     for number in (13, 14):
         (moved.folder / "val" / "images" / f"{number:03}.png").unlink()
-    joined = fs.MethodOptions(steps=1, blocks=2, width=8, epsilon=0.0, join="logistic")
+    joined = fs.options.MethodOptions(steps=1, blocks=2, width=8, epsilon=0.0, join="logistic")
     with refused(StudyError, "none of 3 validation images can be read; the first, "):
         fs.fit(study, "flow", model="plain", method_options=joined, **search)

@@ -29,7 +29,7 @@ def test_the_same_line_again_fits_nothing(
 ) -> None:
     from faultscape.verbs.fit import fit_method
 
-    sweep = {"sweep": "k=1,2", "data": fs.FitData(images=5, keep_embeddings=200)}
+    sweep = {"sweep": "k=1,2", "data": fs.options.FitData(images=5, keep_embeddings=200)}
     study = predicted.study
     first = fs.fit(study, "knn", model="plain", **sweep)
     draw, drawn = fit_method.draw_samples, []
@@ -43,9 +43,13 @@ def test_the_same_line_again_fits_nothing(
     path.write_bytes(whole[:-8])  # what its header says is there still, and its tensors are not whole
     fs.fit(study, "knn", model="plain", **sweep)
     assert path.read_bytes() == whole
-    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    fs.fit(
+        study, "knn", model="plain", **{**sweep, "data": fs.options.FitData(images=6, keep_embeddings=200)}
+    )
     fs.stress.holdout(study, classes=["tree"], as_="trees")
-    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    fs.fit(
+        study, "knn", model="plain", **{**sweep, "data": fs.options.FitData(images=6, keep_embeddings=200)}
+    )
     assert len(drawn) == 3
 
 
@@ -53,7 +57,7 @@ def test_a_method_with_a_flipped_bit_is_refused_and_the_line_that_is_named_fits_
     predicted: Trained,
 ) -> None:
     study, path = predicted.study, Path(predicted.study, "methods", "plain", "knn.safetensors")
-    fs.fit(study, "knn", model="plain", data=fs.FitData(images=5, keep_embeddings=200))
+    fs.fit(study, "knn", model="plain", data=fs.options.FitData(images=5, keep_embeddings=200))
     whole = flip(path)
     says = r"knn\.safetensors: is damaged \(its checksum is wrong\); fit it again: `(.*)`$"
     with refused(ModelError, says) as caught:
@@ -71,7 +75,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     """
     study, source = predicted.study, {"plain": predicted.source}
     blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+        study, preset="fishyscapes-v2", set_="val", blending=fs.options.Blending(smallest=8), engine="local"
     ).sets[0]
     path = Path(study, "methods", "plain", "knn.safetensors")
 
@@ -166,7 +170,7 @@ def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
     fitted(predicted, "knn")
     fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
     msp, before = doubt_of(study, "plain", "msp"), kept(predicted, "knn")
-    fs.fit(study, "knn", model="plain", method_options=fs.MethodOptions(k=1))
+    fs.fit(study, "knn", model="plain", method_options=fs.options.MethodOptions(k=1))
     fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
     assert not np.array_equal(kept(predicted, "knn"), before)
     np.testing.assert_array_equal(doubt_of(study, "plain", "msp"), msp)
@@ -177,7 +181,7 @@ def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
 
 def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(predicted: Trained) -> None:
     study = predicted.study
-    fitted(predicted, "knn", data=fs.FitData(images=5, keep_embeddings=200), seed=3)
+    fitted(predicted, "knn", data=fs.options.FitData(images=5, keep_embeddings=200), seed=3)
     assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
     folder = predicted.folder / "more"
     folder.mkdir()
@@ -197,10 +201,15 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
 def test_status_sees_another_holdout_another_network_and_another_search_set(predicted: Trained) -> None:
     study = predicted.study
     blended = fs.stress.blend(
-        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+        study,
+        preset="fs-static",
+        set_="val",
+        frames=3,
+        blending=fs.options.Blending(smallest=8),
+        engine="local",
     ).sets[0]
     fitted(predicted, "knn")
-    fitted(predicted, "odin", validation=blended, method_options=fs.MethodOptions())
+    fitted(predicted, "odin", validation=blended, method_options=fs.options.MethodOptions())
     before = str(fs.status(study))
     assert "  fit      done     plain: knn" in before
     assert "  fit      done     plain: odin" in before
@@ -214,14 +223,16 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
         fs.status(study)
     )
     again = replace(FEW, steps=2)
-    fs.train(study, "plain", backbone=predicted.own, plan=again, data=fs.TrainingData(withhold="cars"))
+    fs.train(
+        study, "plain", backbone=predicted.own, plan=again, data=fs.options.TrainingData(withhold="cars")
+    )
     assert "its network changed" in str(fs.status(study))
 
 
 @pytest.mark.slow
 def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted: Trained) -> None:
     study = predicted.study
-    fitted(predicted, "knn", data=fs.FitData(set_=["main"]))
+    fitted(predicted, "knn", data=fs.options.FitData(set_=["main"]))
     fitted(predicted, "mahalanobis")
     fs.predict(
         study, {"plain": predicted.source}, scorer=["msp", "knn", "mahalanobis"], measure=True, engine="local"
@@ -244,7 +255,7 @@ def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicte
     """
     study, source = predicted.study, {"plain": predicted.source}
     blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="main", blending=fs.Blending(smallest=8), engine="local"
+        study, preset="fishyscapes-v2", set_="main", blending=fs.options.Blending(smallest=8), engine="local"
     ).sets[0]
 
     def precision() -> float | None:

@@ -49,7 +49,7 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
 def kept(corpus: made.Corpus, cutouts: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A study whose set keeps what is flagged."""
     study = study_of(corpus, tmp_path_factory.mktemp("kept"))
-    blend(study, cutouts, blending=fs.Blending(smallest=20, keep_flagged=True))
+    blend(study, cutouts, blending=fs.options.Blending(smallest=20, keep_flagged=True))
     return study
 
 
@@ -107,9 +107,9 @@ def test_what_is_flagged_every_time_stays_with_its_flag(study: str, tmp_path: Pa
 
 
 def test_other_objects_of_the_frame_stay(study: str, cutouts: Path) -> None:
-    two = fs.Blending(smallest=20, objects_per_frame=2)
+    two = fs.options.Blending(smallest=20, objects_per_frame=2)
     blend(study, cutouts, blending=two, edition="two")
-    other = fs.Blending(smallest=20, objects_per_frame=2, keep_flagged=True)
+    other = fs.options.Blending(smallest=20, objects_per_frame=2, keep_flagged=True)
     blend(study, cutouts, blending=other, edition="plain")
     plans = [
         [plan_of(image).objects for image in rows(study, f"{SET}-{edition}")] for edition in ("two", "plain")

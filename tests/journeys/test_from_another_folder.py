@@ -57,7 +57,7 @@ def labelled(corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytes
 def test_files_of_ones_own_named_in_one_folder_serve_in_another(
     labelled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fs.select(labelled, maps=fs.MapRules(concordance="own.py:share"), engine="local")
+    fs.select(labelled, maps=fs.options.MapRules(concordance="own.py:share"), engine="local")
     fs.select(labelled, selector="own.py:WORST_PAIR", budget=3, engine="local")
     fs.rank(labelled, ranking=["own.py:worst_case"], benchmark="closed.csv", resamples=20, engine="local")
     fs.rank(labelled, selection="worst-pair", resamples=20, engine="local")
@@ -65,7 +65,9 @@ def test_files_of_ones_own_named_in_one_folder_serve_in_another(
     assert {state for _, state, _ in here} == {"done"}
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert [stage for stage in fs.status(labelled).stages if stage[0] in ("select", "rank")] == here
-    fs.select(labelled, maps=fs.MapRules(concordance="../mine/own.py:share"), per_class=2, engine="local")
+    fs.select(
+        labelled, maps=fs.options.MapRules(concordance="../mine/own.py:share"), per_class=2, engine="local"
+    )
     fs.select(labelled, as_="worst-pair", more=2, engine="local")
     fs.run(labelled, engine="local")
     assert {state for stage, state, _ in fs.status(labelled).stages if stage == "rank"} == {"done"}

@@ -128,5 +128,5 @@ def test_what_is_not_there_is_one_sentence(corpus: made.Corpus, bucket: Bucket, 
             str(tmp_path / "b"),
             str(corpus.photos),
             classes=str(corpus.classes),
-            storage=fs.Storage(store=bucket.at("parts").replace("bucket", "none", 1)),
+            storage=fs.options.Storage(store=bucket.at("parts").replace("bucket", "none", 1)),
         )

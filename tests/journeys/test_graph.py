@@ -81,7 +81,7 @@ def test_run_does_what_is_undone_with_the_options_that_were_given(
     labelled(study, corpus)
     given: dict[str, dict[str, Any]] = {
         "rank": {"epsilon": 0.5, "resamples": 20, "seed": 3},
-        "measure": {"definitions": fs.Definitions(over="truth", boundaries=False), "resamples": 0},
+        "measure": {"definitions": fs.options.Definitions(over="truth", boundaries=False), "resamples": 0},
         "plan": {"cost": {"mask": 60}, "within": 5},
         "report": {"bands": [0.2, 0.4], "better": 0.25},
     }

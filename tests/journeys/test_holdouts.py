@@ -51,7 +51,7 @@ def by_hand(corpus: made.Corpus, maps: Path, root: Path) -> dict[str, float]:
         output=str(root / "by hand"),
         resamples=0,
         engine="local",
-        files=fs.FileRules(ignore=[void]),
+        files=fs.options.FileRules(ignore=[void]),
     )
     return {name: found.models["m"][name]["value"] for name in ("miou", "pixel_accuracy")}
 
@@ -67,11 +67,11 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(
     )
     fs.predict(study, models, engine="local")
     whole = fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"]
-    few = fs.measure(study, part=fs.StudyPart(holdout="few"), resamples=0, engine="local")
+    few = fs.measure(study, part=fs.options.StudyPart(holdout="few"), resamples=0, engine="local")
     expected = by_hand(corpus, corpus.models["model-0"], tmp_path)
     assert {name: few.models["folder"][name]["value"] for name in expected} == expected
     assert expected["miou"] != whole
-    part = fs.StudyPart(set_=["contrast-5"], holdout="few")
+    part = fs.options.StudyPart(set_=["contrast-5"], holdout="few")
     measured = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][
         "contrast-5.few"
     ]

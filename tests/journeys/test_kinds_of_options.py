@@ -32,11 +32,15 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ),
     (
         "shard_size",
-        lambda s: fs.collect(s, storage=fs.Storage(shard_size="4")),
+        lambda s: fs.collect(s, storage=fs.options.Storage(shard_size="4")),
         "must be a whole number; got '4'",
     ),
-    ("block", lambda s: fs.collect(s, grouping=fs.Grouping(block=2.5)), "must be a whole number; got 2.5"),
-    ("urls", lambda s: fs.collect(s, web=fs.WebImages(urls=["u"])), "text or a path; got ['u']"),
+    (
+        "block",
+        lambda s: fs.collect(s, grouping=fs.options.Grouping(block=2.5)),
+        "must be a whole number; got 2.5",
+    ),
+    ("urls", lambda s: fs.collect(s, web=fs.options.WebImages(urls=["u"])), "text or a path; got ['u']"),
     ("models", lambda s: fs.predict(s, {"x": None}), "must be NAME=SOURCE, or {NAME: SOURCE}"),
     ("models", lambda s: fs.predict(s, {"x": 5}), "got {'x': 5}"),
     ("models", lambda s: fs.predict(s, {3: "maps"}), "got {3: 'maps'}"),
@@ -44,7 +48,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("keep", lambda s: fs.predict(s, keep=5), "must be text, or a list of texts; got 5"),
     ("workers", lambda s: fs.predict(s, workers="2"), "must be a whole number; got '2'"),
     ("workers", lambda s: fs.predict(s, workers=1.5), "must be a whole number; got 1.5"),
-    ("mean", lambda s: fs.predict(s, shown=fs.Shown(mean=[0.5, "x"])), "must be a number; got 'x'"),
+    ("mean", lambda s: fs.predict(s, shown=fs.options.Shown(mean=[0.5, "x"])), "must be a number; got 'x'"),
     ("engine", lambda s: fs.compare(s, engine=None), "must be text; got None"),
     ("classes", lambda _: fs.scale("truth", classes=None), "got None"),
     ("output", lambda _: fs.scale("truth", classes=5, output=5), "got 5"),
@@ -57,7 +61,7 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("as_", lambda s: fs.select(s, as_=5), "must be text; got 5"),
     (
         "scale",
-        lambda s: fs.select(s, maps=fs.MapRules(scale=5)),
+        lambda s: fs.select(s, maps=fs.options.MapRules(scale=5)),
         "must be a Scale, or the name of its file; got 5",
     ),
     ("replace", lambda s: fs.select(s, replace="yes"), "must be True or False; got 'yes'"),
@@ -74,12 +78,12 @@ WRONG: list[tuple[str, Callable[[str], Any], str]] = [
     ("worst", lambda s: fs.measure(s, worst="3"), "must be a whole number; got '3'"),
     (
         "divisor",
-        lambda s: fs.measure(s, definitions=fs.Definitions(divisor="2")),
+        lambda s: fs.measure(s, definitions=fs.options.Definitions(divisor="2")),
         "must be a whole number; got '2'",
     ),
     (
         "connectivity",
-        lambda s: fs.measure(s, definitions=fs.Definitions(connectivity=True)),
+        lambda s: fs.measure(s, definitions=fs.options.Definitions(connectivity=True)),
         "must be 8 or 4; got True",
     ),
     ("bands", lambda s: fs.report(s, bands="high"), "must be a number; got 'high'"),
@@ -132,7 +136,7 @@ def test_a_value_of_another_kind_is_refused(
 
 def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> None:
     study, corpus = ready
-    sampling, maps = fs.Sampling(spares=np.int32(2)), fs.MapRules(over=None)
+    sampling, maps = fs.options.Sampling(spares=np.int32(2)), fs.options.MapRules(over=None)
     slots = fs.select(
         study,
         as_="numpy",
@@ -142,7 +146,9 @@ def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> No
         maps=maps,
         engine="local",
     )
-    again = fs.select(study, as_="numpy", per_class=1, seed=3, sampling=fs.Sampling(spares=2), engine="local")
+    again = fs.select(
+        study, as_="numpy", per_class=1, seed=3, sampling=fs.options.Sampling(spares=2), engine="local"
+    )
     assert (slots.rows, slots.definition) == (again.rows, again.definition)
     fs.rank(study, selection="numpy", epsilon=np.float32(0.5), resamples=np.int64(20), engine="local")
     page = fs.report(
@@ -153,7 +159,7 @@ def test_numbers_of_numpy_serve_as_numbers(ready: tuple[str, made.Corpus]) -> No
         study,
         output=None,
         resamples=np.int64(20),
-        definitions=fs.Definitions(bins=np.int8(5)),
+        definitions=fs.options.Definitions(bins=np.int8(5)),
         engine="local",
     )
     assert measured.models

@@ -42,12 +42,14 @@ def test_the_command_line_equals_the_python_verbs(
         assert main([str(word) for word in line]) == 0, line
     assert " images to label\n" in capsys.readouterr().out
     study = str(called)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
+    )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale2.json"))
-    fs.select(study, maps=fs.MapRules(scale=str(tmp_path / "scale2.json")), per_class=2)
-    fs.select(study, as_="plain", maps=fs.MapRules(constraints="none", concordance="fwiou"))
+    fs.select(study, maps=fs.options.MapRules(scale=str(tmp_path / "scale2.json")), per_class=2)
+    fs.select(study, as_="plain", maps=fs.options.MapRules(constraints="none", concordance="fwiou"))
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, resamples=60, against=["plain"], engine="local")
     covered = (
@@ -71,8 +73,8 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
     scale = fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))
     stored = fs.select(
         study,
-        maps=fs.MapRules(scale=str(tmp_path / "scale.json")),
-        sampling=fs.Sampling(keep_duplicates=True),
+        maps=fs.options.MapRules(scale=str(tmp_path / "scale.json")),
+        sampling=fs.options.Sampling(keep_duplicates=True),
     )
     fs.label.import_(study, str(corpus.truth))
     standings = fs.rank(study, resamples=40, engine="local")

@@ -43,8 +43,8 @@ def test_the_options_of_the_former_source_come_back_with_it(
         labels=str(tmp_path / "labels.json"),
         scorer=["entropy", "msp"],
         keep=["confidence"],
-        shown=fs.Shown(scales=[0.5, 1.0], flip=True, input_size="64x48", mean=[0.1, 0.2, 0.3]),
-        hardware=fs.Hardware(threads=2),
+        shown=fs.options.Shown(scales=[0.5, 1.0], flip=True, input_size="64x48", mean=[0.1, 0.2, 0.3]),
+        hardware=fs.options.Hardware(threads=2),
         engine="local",
     )
     before = read_settings(Path(study)).models["net"]
@@ -107,7 +107,7 @@ def test_a_line_that_finishes_a_change_has_the_options_of_what_it_predicts(
             labels=str(labels),
             scorer=["msp"],
             measure=True,
-            shown=fs.Shown(scales=[0.5, 1.0], input_size="64x48"),
+            shown=fs.options.Shown(scales=[0.5, 1.0], input_size="64x48"),
         )
     line = shlex.split(json.loads(Path(study, ".change.json").read_text())["line"])
     assert line[:6] == ["faultscape", "predict", study, f"net={net}", "--rename", "a=b"]

@@ -217,7 +217,9 @@ def distance_gone(it: made_answers.Answers) -> str:
             ]
         )
     )
-    fs.select(it.study, as_="far", top=3, classifiers=fs.ClassifierRules(distance=str(far)), engine="local")
+    fs.select(
+        it.study, as_="far", top=3, classifiers=fs.options.ClassifierRules(distance=str(far)), engine="local"
+    )
     far.unlink()
     fs.collect(it.study, remove=[it.images[1]])
     return "far.csv of --distance is gone; put it back, or choose again with --replace without --distance"

@@ -240,7 +240,7 @@ def test_an_answer_for_sessions_of_several_people_leaves_out_those_it_contradict
     fs.predict(study, {"m": str(masks / "maps-ids"), "n": str(masks / "truth-ids")}, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, per_class=2)
-    fs.label.export(study, str(out), sessions=fs.SessionRules("ann,ben", session=20))
+    fs.label.export(study, str(out), sessions=fs.options.SessionRules("ann,ben", session=20))
     for who, values in {"ann": [0, 255], "ben": [0, 1, 255]}.items():
         for image in (out / who / "session-01" / "images").iterdir():
             drawn = out / who / "session-01" / "labels" / f"{image.stem}.png"

@@ -106,7 +106,7 @@ def withheld(masked: tuple[str, list[str]], tmp_path_factory: pytest.TempPathFac
     (Path(place) / "masks" / "net-masked" / "gone.png").write_bytes(b"")
     fs.stress.holdout(place, classes=[WITHHELD])
     net = str(Path(masked[0]).parent / "net.onnx")
-    how = {"scorer": "entropy", "scoring": fs.Scoring(mask_unknown=0.05), "engine": "local"}
+    how = {"scorer": "entropy", "scoring": fs.options.Scoring(mask_unknown=0.05), "engine": "local"}
     again = fs.predict(place, {"net": net}, **how)
     assert again.models["net-masked"] == (12, 0)
     return place

@@ -300,13 +300,15 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, named)
     fs.label.import_(study, str(corpus.truth))
-    assert fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["units"] == {
+    assert fs.measure(study, worst=0, definitions=fs.options.Definitions(boundaries=False)).document[
+        "units"
+    ] == {
         "drawn": "images",
         "count": 12,
     }
     assert f"`faultscape collect {study} --block N`" in refused_line("measure", study, "--block", 2)
     capsys.readouterr()
-    fs.collect(study, grouping=fs.Grouping(block=4))
+    fs.collect(study, grouping=fs.options.Grouping(block=4))
     few = (
         "3 groups of 4 images: intervals need at least 6; `faultscape collect STUDY --block N`"
         " splits groups into runs of N consecutive images"
@@ -314,17 +316,21 @@ def test_a_study_and_a_list_have_groups_of_their_own(
     assert few.replace("STUDY", study) in capsys.readouterr().out
     (note,) = (
         n
-        for n in fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["notes"]
+        for n in fs.measure(study, worst=0, definitions=fs.options.Definitions(boundaries=False)).document[
+            "notes"
+        ]
         if "3 groups" in n
     )
     assert note.endswith(
         f"intervals need at least 6: `faultscape collect {study} --block N` cuts them into runs of N consecutive"
         " images"
     )
-    fs.collect(study, grouping=fs.Grouping(block=2))
+    fs.collect(study, grouping=fs.options.Grouping(block=2))
     assert "intervals need at least" not in capsys.readouterr().out
     assert made.states(study)["measure"] == "stale"
-    assert fs.measure(study, worst=0, definitions=fs.Definitions(boundaries=False)).document["units"] == {
+    assert fs.measure(study, worst=0, definitions=fs.options.Definitions(boundaries=False)).document[
+        "units"
+    ] == {
         "drawn": "groups",
         "count": 6,
         "same_groups": True,
@@ -544,7 +550,9 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
 def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
     assert "there are no labels yet" in refused_line("measure", study)
     fs.label.import_(study, str(corpus.truth))
@@ -813,7 +821,7 @@ def test_pooling_cells_is_the_mean_over_images_and_classes_that_have_a_value(tmp
         classes=3,
         output=str(tmp_path / "out"),
         engine="local",
-        definitions=fs.Definitions(pooling="cells", boundaries=False),
+        definitions=fs.options.Definitions(pooling="cells", boundaries=False),
     )
     miou = found.models["one"]["miou"]
     assert (miou["value"], miou["undefined"], miou["undefined_of"]) == (0.5, 12, "cells (image, class)")

@@ -37,7 +37,7 @@ def label(
 
 def measured(study: str, truth: str = "labels") -> tuple[str, str]:
     found = fs.measure(
-        study, truth=truth, engine="local", definitions=fs.Definitions(boundaries=False), worst=0
+        study, truth=truth, engine="local", definitions=fs.options.Definitions(boundaries=False), worst=0
     )
     return repr(found), (Path(found.path) / "report.html").read_text()
 

@@ -61,10 +61,10 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(
         str(corpus.truth),
         {"net": str(tmp_path / "maps")},
         classes=str(corpus.classes),
-        scores=fs.ScoreFolders(confidence=where),
+        scores=fs.options.ScoreFolders(confidence=where),
         resamples=20,
         output=str(tmp_path / "out"),
-        files=fs.FileRules(images=str(corpus.photos)),
+        files=fs.options.FileRules(images=str(corpus.photos)),
         engine="local",
     )
     mine = numbers(root)["net"]

@@ -70,12 +70,12 @@ def test_a_head_says_on_a_gpu_what_it_says_on_a_processor(head: str) -> None:
 def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(
     trained: Trained, head: str, precision: str
 ) -> None:
-    machine = fs.TrainingMachine(device="cuda", precision=precision)
+    machine = fs.options.TrainingMachine(device="cuda", precision=precision)
     made = fs.train(trained.study, "net", backbone=trained.own, head=head, plan=FEW, machine=machine)
     assert made.found["nll"] < 0.7
     scorers = SCORERS[:1] if head == "linear" else SCORERS
     for device in ("cuda", "cpu"):
-        hardware = fs.Hardware(device=device, precision="float32")
+        hardware = fs.options.Hardware(device=device, precision="float32")
         fs.predict(trained.study, {device: made.source}, scorer=scorers, hardware=hardware, engine="local")
     for name in scorers:
         np.testing.assert_allclose(
@@ -129,16 +129,20 @@ def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
     from faultscape.study.settings import read_settings
 
     told = {
-        "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64, epsilon=0.01),
-        "odin": fs.MethodOptions(epsilon=0.01),
+        "flow": fs.options.MethodOptions(steps=20, blocks=2, width=8, batch=64, epsilon=0.01),
+        "odin": fs.options.MethodOptions(epsilon=0.01),
     }
     fs.predict(trained.study, {"net": trained.source}, engine="local")
     fs.fit(
-        trained.study, method, model="net", device="cuda", method_options=told.get(method, fs.MethodOptions())
+        trained.study,
+        method,
+        model="net",
+        device="cuda",
+        method_options=told.get(method, fs.options.MethodOptions()),
     )
     found = []
     for device in ("cuda", "cpu"):
-        hardware = fs.Hardware(device=device, precision="float32")
+        hardware = fs.options.Hardware(device=device, precision="float32")
         fs.predict(trained.study, {"net": trained.source}, scorer=[method], hardware=hardware, engine="local")
         (word,) = read_settings(Path(trained.study)).models["net"].options["scorer"]
         found.append(doubt_of(trained.study, "net", f"{method}-{word.partition('@')[2][:6]}"))

@@ -36,7 +36,9 @@ def test_the_function_of_the_page_chooses_other_images_and_ranks_by_itself(
     own = tmp_path / "mine.py"
     own.write_text(next(block for block in blocks if "def worst_class" in block))
     fs.select(study, engine="local")
-    slots = fs.select(study, maps=fs.MapRules(concordance=f"{own}:worst_class"), as_="worst", engine="local")
+    slots = fs.select(
+        study, maps=fs.options.MapRules(concordance=f"{own}:worst_class"), as_="worst", engine="local"
+    )
     assert slots.images != read_selection(Path(study), "main")[0].images
     found, usual = (fs.rank(study, selection=name, resamples=0, engine="local") for name in ("worst", "main"))
     worst, mean = (one.rankings["reuse_mean"].scores for one in (found, usual))

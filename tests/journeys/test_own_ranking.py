@@ -38,7 +38,9 @@ WIDE = Ranking("wide", "t", "t", "s", "ours", "re-use", "scores", lambda scores,
 def labelled(tmp_path: Path) -> tuple[str, made.Corpus]:
     corpus = made.corpus(tmp_path / "corpus", images=8, models=3)
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=8))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=8)
+    )
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
     fs.select(study, engine="local")

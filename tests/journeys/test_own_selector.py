@@ -171,7 +171,9 @@ def test_options_that_do_not_apply_to_it_are_refused_by_its_name(study: str, own
     with refused(
         OptionError, r"--temperature does not apply to --selector worst-pair; available options: --budget"
     ):
-        fs.select(study, selector=f"{own}:WORST_PAIR", sampling=fs.Sampling(temperature=2.0), engine="local")
+        fs.select(
+            study, selector=f"{own}:WORST_PAIR", sampling=fs.options.Sampling(temperature=2.0), engine="local"
+        )
 
 
 def test_the_page_names_every_fact_and_every_field_of_a_selector() -> None:

@@ -19,7 +19,7 @@ def test_every_verb_takes_paths(tmp_path: Path) -> None:
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     fs.scale(corpus.truth, classes=corpus.classes, output=tmp_path / "scale.json")
-    fs.select(study, maps=fs.MapRules(scale=tmp_path / "scale.json"), engine="local")
+    fs.select(study, maps=fs.options.MapRules(scale=tmp_path / "scale.json"), engine="local")
     fs.label.export(study, tmp_path / "to-label")
     fs.label.import_(study, corpus.truth)
     (tmp_path / "closed.csv").write_text("".join(f"{name},{k}\n" for k, name in enumerate(corpus.models)))

@@ -97,9 +97,13 @@ def test_what_python_returns_names_the_study_and_the_file_does_not(answers: made
 def test_a_selection_that_was_drawn_in_another_way_keeps_its_name_and_its_temperature(
     answers: made_answers.Answers,
 ) -> None:
-    fs.select(answers.study, selector="mad", sampling=fs.Sampling(temperature=0.5), budget=5, as_="order")
+    fs.select(
+        answers.study, selector="mad", sampling=fs.options.Sampling(temperature=0.5), budget=5, as_="order"
+    )
     assert f" --as order-2 {SELECTION} --budget " in line(fs.plan(answers.study))  # order is another thing
-    fs.select(answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.5), budget=5)
+    fs.select(
+        answers.study, as_="cold", selector="mad", sampling=fs.options.Sampling(temperature=0.5), budget=5
+    )
     made_answers.import_labels(answers)
     cold = fs.plan(answers.study, selection="cold")
     assert "mad, temperature 0.5" in repr(cold)
@@ -182,7 +186,7 @@ def test_spares_are_no_places_of_duels(tmp_path: Path) -> None:
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    slots = fs.select(study, per_class=2, sampling=fs.Sampling(spares=3), engine="local")
+    slots = fs.select(study, per_class=2, sampling=fs.options.Sampling(spares=3), engine="local")
     assert max(row.place for row in slots.rows) > 2
     rows = fs.plan(study, engine="local").duels
     assert [row["per_cell"] for row in rows] == [1, 2]
@@ -223,7 +227,11 @@ def test_numbers_that_were_given_stand_whole_in_the_lines_that_take_them_again(
     assert found.costs == fs.plan(answers.study, cost=found.provenance["arguments"]["cost"]).costs
     assert found.costs["question"] == 1234.5678
     fs.select(
-        answers.study, as_="cold", selector="mad", sampling=fs.Sampling(temperature=0.12345678), budget=5
+        answers.study,
+        as_="cold",
+        selector="mad",
+        sampling=fs.options.Sampling(temperature=0.12345678),
+        budget=5,
     )
     made_answers.import_labels(answers)
     cold = line(fs.plan(answers.study, selection="cold"))
@@ -435,7 +443,9 @@ def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(
 def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
     assert "Numbers assume independent images" in " ".join(repr(fs.plan(answers.study)).split())
     assert fs.plan(answers.study).notes == ()
-    fs.collect(answers.study, grouping=fs.Grouping(group={image: image[:6] for image in answers.images}))
+    fs.collect(
+        answers.study, grouping=fs.options.Grouping(group={image: image[:6] for image in answers.images})
+    )
     (note,) = fs.plan(answers.study).notes
     assert note.startswith(
         "the images form 4 groups: for future data (rank --population future) you need more labels"

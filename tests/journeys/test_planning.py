@@ -63,7 +63,9 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     """A study of label maps up to its pairs."""
     corpus = made.corpus(tmp_path_factory.mktemp("plan"), images=16, models=3)
     study = str(corpus.root / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=7))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=7)
+    )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     return study, corpus
@@ -159,11 +161,13 @@ def test_duels_are_those_that_select_makes(maps: tuple[str, made.Corpus], tmp_pa
     study, corpus = maps
     planned = {row["per_cell"]: row for row in fs.plan(study, engine="local").duels}
     copy = str(tmp_path / "study")
-    fs.collect(copy, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=7))
+    fs.collect(
+        copy, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=7)
+    )
     fs.predict(copy, corpus.models, engine="local")
     fs.compare(copy, engine="local")
     for k in (1, 2, 3):
-        slots = fs.select(copy, as_=f"k{k}", per_class=k, sampling=fs.Sampling(spares=0))
+        slots = fs.select(copy, as_=f"k{k}", per_class=k, sampling=fs.options.Sampling(spares=0))
         assert planned[k]["images"] == len(slots.images)
         assert planned[k]["slots"] == len(slots.chosen)
         assert planned[k]["bound"] == 3 * 2 * 5 * k  # J (J - 1) |Y| K

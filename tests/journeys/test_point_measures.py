@@ -70,7 +70,7 @@ def answer(study: str, corpus: made.Corpus, name: str = "points", *, most: int =
 
 
 def measured(study: str, name: str = "points", **options: object) -> fs.measure.Measured:  # type: ignore[name-defined]
-    return fs.measure(study, part=fs.StudyPart(selection=name), **options)
+    return fs.measure(study, part=fs.options.StudyPart(selection=name), **options)
 
 
 def test_the_line_its_table_and_its_files(
@@ -143,8 +143,10 @@ def test_where_every_image_has_a_mask_it_is_what_measure_says_of_the_masks(
     assert {m: np.array(rows)[:CLASSES].tolist() for m, rows in whole["confusion"].items()} == found[
         "confusion"
     ]
-    over = measured(study, definitions=fs.Definitions(over="truth"))
-    again = fs.measure(study, resamples=0, worst=0, engine="local", definitions=fs.Definitions(over="truth"))
+    over = measured(study, definitions=fs.options.Definitions(over="truth"))
+    again = fs.measure(
+        study, resamples=0, worst=0, engine="local", definitions=fs.options.Definitions(over="truth")
+    )
     assert over.models["model-1"]["dice"]["value"] == pytest.approx(again.models["model-1"]["dice"]["value"])
 
 
@@ -191,7 +193,7 @@ def test_it_is_stale_once_more_is_answered_and_status_prints_its_line(
     study: str, corpus: made.Corpus
 ) -> None:
     answer(study, corpus, most=100)
-    measured(study, definitions=fs.Definitions(over="truth"))
+    measured(study, definitions=fs.options.Definitions(over="truth"))
     assert made.states(study)["measure"] == "done"
     answer(study, corpus)
     assert made.states(study)["measure"] == "stale"

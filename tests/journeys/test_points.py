@@ -130,7 +130,9 @@ def test_more_points_follow_the_first_and_learn_from_their_answers(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
     first = points_of(study)
-    whole = fs.select(study, sampling=fs.Sampling(points=POINTS + 40), as_="whole", engine="local").points
+    whole = fs.select(
+        study, sampling=fs.options.Sampling(points=POINTS + 40), as_="whole", engine="local"
+    ).points
     assert [(p.image, p.pixel) for p in whole[:POINTS]] == [(p.image, p.pixel) for p in first]
     answer_all(study, corpus, tmp_path / "first")
     more = fs.select(study, more=40, as_="points", engine="local").points
@@ -204,7 +206,7 @@ def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_t
 
 
 def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
-    of_three = fs.Sampling(points=100, per_image=3)
+    of_three = fs.options.Sampling(points=100, per_image=3)
     fs.select(study, sampling=of_three, as_="looks", engine="local")
     drawn = points_of(study, "looks")
     assert [p.step for p in drawn] == list(range(1, 103))  # whole looks
@@ -225,9 +227,9 @@ def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus
         low, high = ranked.score_interval[model]
         assert low <= pooled(corpus, model) <= high
     with refused(FixedSelectionError, "was drawn with per_image 3, not 2"):
-        fs.select(study, sampling=fs.Sampling(points=300, per_image=2), as_="looks", engine="local")
+        fs.select(study, sampling=fs.options.Sampling(points=300, per_image=2), as_="looks", engine="local")
     with refused(OptionError, "--per-image must be 1 to 50 points; got 0"):
-        fs.select(study, sampling=fs.Sampling(points=300, per_image=0), as_="none", engine="local")
+        fs.select(study, sampling=fs.options.Sampling(points=300, per_image=0), as_="none", engine="local")
 
 
 def test_what_people_answered_is_counted_apart_from_what_masks_answer(
@@ -306,12 +308,12 @@ def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
 def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    fs.select(study, sampling=fs.Sampling(points=POINTS), as_="again", engine="processes")
+    fs.select(study, sampling=fs.options.Sampling(points=POINTS), as_="again", engine="processes")
     other = str(made.collected(corpus, tmp_path / "other", shard_size=3))
     for name in ("model-2", "model-0", "model-1"):
         fs.predict(other, some(corpus, name), engine="local")
     fs.compare(other, engine="local")
-    fs.select(other, sampling=fs.Sampling(points=POINTS), engine="local")
+    fs.select(other, sampling=fs.options.Sampling(points=POINTS), engine="local")
     first = points_of(study)
     assert points_of(study, "again") == first
     assert [(p.image, p.row, p.column) for p in points_of(other)] == [
@@ -404,7 +406,7 @@ def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     corpus: made.Corpus, tmp_path: Path, size: str
 ) -> None:
     sized = compared(tmp_path / "sized", corpus, some(corpus, "model-0", "model-2"), size=size)
-    drawn = fs.select(sized, sampling=fs.Sampling(points=40), engine="local").points
+    drawn = fs.select(sized, sampling=fs.options.Sampling(points=40), engine="local").points
     held = Study(sized)
     truths = dict(zip(corpus.ids, corpus.truths, strict=True))
     working = held.settings.working_size or (48, 36)
@@ -424,7 +426,9 @@ def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
 
 
 def test_with_a_margin_no_point_lies_near_a_border(study: str, corpus: made.Corpus) -> None:
-    drawn = fs.select(study, sampling=fs.Sampling(points=60, border=2), as_="inside", engine="local").points
+    drawn = fs.select(
+        study, sampling=fs.options.Sampling(points=60, border=2), as_="inside", engine="local"
+    ).points
     held = Study(study)
     for point in drawn:
         for model in held.models:
@@ -608,7 +612,7 @@ def test_any_number_of_models_is_drawn_for_and_ranked(
     models = {f"net-{k:02d}": corpus.models[f"model-{k % 4}"] for k in range(number)}
     study = compared(tmp_path / "study", corpus, models)
     capsys.readouterr()
-    fs.select(study, sampling=fs.Sampling(points=60), engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=60), engine="local")
     told = capsys.readouterr()
     answer_all(study, corpus, tmp_path / "all")
     found = fs.rank(study, selection="points").rankings["points"]
@@ -630,7 +634,7 @@ def test_images_of_different_sizes_are_drawn_from_by_their_pixels(tmp_path: Path
     for name, folder in large.models.items():
         shutil.copy(small.models[name] / f"{small.ids[0]}.png", folder / "small.png")
     study = compared(tmp_path / "study", large, size="own")
-    drawn = fs.select(study, sampling=fs.Sampling(points=400), engine="local").points
+    drawn = fs.select(study, sampling=fs.options.Sampling(points=400), engine="local").points
     assert drawn[0].pool == 3 * 36 * 48 + 12 * 16
     inside = [(p.row < 12 and p.column < 16) for p in drawn if p.image == "small"]
     assert inside
@@ -645,7 +649,7 @@ def test_images_of_different_sizes_are_drawn_from_by_their_pixels(tmp_path: Path
 def test_a_pool_of_one_image_is_drawn_from(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=1, models=3)
     study = compared(tmp_path / "study", corpus)
-    drawn = fs.select(study, sampling=fs.Sampling(points=80), engine="local").points
+    drawn = fs.select(study, sampling=fs.options.Sampling(points=80), engine="local").points
     assert {p.image for p in drawn} == set(corpus.ids)
     answer_all(study, corpus, tmp_path / "all")
     found = fs.rank(study, selection="points")
@@ -658,7 +662,7 @@ def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_al
 ) -> None:
     models = {f"net-{k}": corpus.models["model-2"] for k in range(3)}
     study = compared(tmp_path / "study", corpus, models)
-    drawn = fs.select(study, sampling=fs.Sampling(points=120), engine="local").points
+    drawn = fs.select(study, sampling=fs.options.Sampling(points=120), engine="local").points
     assert [p.probability for p in drawn] == pytest.approx([1 / (10 * 36 * 48)] * 120)
     answer_all(study, corpus, tmp_path / "all")
     found = fs.rank(study, selection="points")
@@ -671,7 +675,9 @@ def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_al
 def test_a_margin_is_that_of_the_models_that_points_were_drawn_for(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
-    drawn = fs.select(study, sampling=fs.Sampling(points=60, border=1), as_="inside", engine="local").points
+    drawn = fs.select(
+        study, sampling=fs.options.Sampling(points=60, border=1), as_="inside", engine="local"
+    ).points
     answer_all(study, corpus, tmp_path / "all", "inside")
     before = fs.rank(study, selection="inside").rankings["points"].scores
     with_models(study, some(corpus, "model-3"))
@@ -684,7 +690,7 @@ def test_points_do_not_ask_for_masks(study: str) -> None:
     made_ = Study(study).selection("points")
     assert made_.now.images == ()
     assert made_.now.asked == POINTS
-    told = repr(fs.select(study, sampling=fs.Sampling(points=POINTS)))
+    told = repr(fs.select(study, sampling=fs.options.Sampling(points=POINTS)))
     assert f"points: {POINTS} points to answer in 10 images, drawn for the order of the models" in told
     fs.select(study, goal="order", budget=4, engine="local")
     assert Study(study).selection("order").now.asked == 4
@@ -724,7 +730,7 @@ def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_h
 def test_points_drawn_for_an_order_say_that_single_scores_are_known_less_well(
     study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fs.select(study, sampling=fs.Sampling(points=60), goal="values", as_="values", engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=60), goal="values", as_="values", engine="local")
     for name in ("points", "values"):
         answer_all(study, corpus, tmp_path / name, name)
     for loose in (0, 100):  # times as uncertain as differences

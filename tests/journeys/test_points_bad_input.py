@@ -246,7 +246,7 @@ def test_points_of_an_image_that_left_or_has_another_size_are_refused_until_they
     told("collect", study, "--remove", image)
     assert "which left the corpus: redraw them with" in refused_line("rank", study)
     assert len(Study(study).point_answers.answers()) == held
-    fs.select(study, sampling=fs.Sampling(points=60), replace=True, engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=60), replace=True, engine="local")
     answer_all(study, corpus, tmp_path / "anew")
     assert fs.rank(study, selection="points").rankings["points"].order[0] == "model-0"
 

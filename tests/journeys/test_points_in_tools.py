@@ -419,7 +419,7 @@ def test_what_does_not_fit_points_is_refused(study: str, tmp_path: Path) -> None
     with refused(OptionError, "--prefill applies to masks only"):
         fs.label.export(study, out, selection="points", format="cvat", prefill="model-0")
     with refused(OptionError, "--annotators applies to masks only"):
-        fs.label.export(study, out, selection="points", sessions=fs.SessionRules(annotators="a,b"))
+        fs.label.export(study, out, selection="points", sessions=fs.options.SessionRules(annotators="a,b"))
     assert not Path(out).exists()
 
 

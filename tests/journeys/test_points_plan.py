@@ -53,7 +53,7 @@ def corpus(made_once: tuple[str, made.Corpus]) -> made.Corpus:
 
 
 def drawn(study: str, number: int = POINTS) -> None:
-    fs.select(study, sampling=fs.Sampling(points=number), engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=number), engine="local")
 
 
 def answer(study: str, corpus: made.Corpus, number: int | None = None) -> None:
@@ -345,7 +345,7 @@ def test_a_part_of_the_images_is_ranked_by_its_points(study: str, corpus: made.C
     drawn(study, 120)
     answer(study, corpus)
     whole = fs.rank(study, selection="points", engine="local")
-    fs.collect(study, grouping=fs.Grouping(group="{group}/photo *"))
+    fs.collect(study, grouping=fs.options.Grouping(group="{group}/photo *"))
     half = fs.rank(study, selection="points", where="group=part0", engine="local")
     assert half.labels["used"] < whole.labels["used"]
     assert half.definitions["where_images"] == 4
@@ -363,7 +363,7 @@ def test_a_part_of_the_images_is_ranked_by_its_points(study: str, corpus: made.C
 
 def test_a_selection_of_points_can_be_named_before_and_after_answers(study: str, corpus: made.Corpus):
     drawn(study)
-    fs.select(study, as_="others", sampling=fs.Sampling(points=40), engine="local")
+    fs.select(study, as_="others", sampling=fs.options.Sampling(points=40), engine="local")
 
     def of(selection: str | None = None) -> str | None:
         points = fs.plan(study, selection=selection, engine="local").points

@@ -52,7 +52,7 @@ def test_only_the_named_sets_are_predicted_and_the_rest_later_gives_the_same(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
     net = {"net": str(corpus.root / "net.onnx")}
-    fs.predict(study, net, part=fs.PredictPart(set_=["main", "contrast-5"]), engine="local")
+    fs.predict(study, net, part=fs.options.PredictPart(set_=["main", "contrast-5"]), engine="local")
     assert predicted_sets(study, "net") == {"main", "contrast-5"}
     assert made.states(study)["predict"] == "missing"
     fs.predict(study, net, engine="local")
@@ -71,13 +71,13 @@ def test_a_set_that_the_study_lacks_and_a_network_that_changed_are_refused(
     with refused(
         OptionError, "--set contrast-3: the study has no such set; it has main, contrast-2, contrast-5."
     ):
-        fs.predict(study, net, part=fs.PredictPart(set_=["contrast-3"]), engine="local")
+        fs.predict(study, net, part=fs.options.PredictPart(set_=["contrast-3"]), engine="local")
     assert "--set needs NAME=SOURCE" in refused_line("predict", study, "--set", "main", "--remove", "net")
     fs.predict(study, net, engine="local")
     with refused(
         OptionError, "--set main: the source, options or images of net changed, and 4 of 6 shards, of"
     ):
-        fs.predict(study, other, part=fs.PredictPart(set_=["main"]), engine="local")
+        fs.predict(study, other, part=fs.options.PredictPart(set_=["main"]), engine="local")
 
 
 def test_made_images_that_are_counted_wait_for_the_maps_of_what_they_were_made_from(
@@ -85,12 +85,14 @@ def test_made_images_that_are_counted_wait_for_the_maps_of_what_they_were_made_f
 ) -> None:
     net = {"net": str(corpus.root / "net.onnx")}
     with pytest.raises(fs.errors.ModelError):
-        fs.predict(study, net, part=fs.PredictPart(set_=["contrast-5"]), measure=True, engine="local")
+        fs.predict(study, net, part=fs.options.PredictPart(set_=["contrast-5"]), measure=True, engine="local")
     assert (
         "made images wait for maps of the images they were made from: name that set"
         in capsys.readouterr().out
     )
-    fs.predict(study, net, part=fs.PredictPart(set_=["main", "contrast-5"]), measure=True, engine="local")
+    fs.predict(
+        study, net, part=fs.options.PredictPart(set_=["main", "contrast-5"]), measure=True, engine="local"
+    )
     assert predicted_sets(study, "net") == {"main", "contrast-5"}
 
 
@@ -109,7 +111,7 @@ def test_a_set_whose_maps_were_counted_and_dropped_is_measured_after_the_line_th
         f"--set contrast-5: maps of net were counted and not kept (predict --measure); run `{line}`" in said
     )
     assert cli.main([*shlex.split(line)[1:], "--engine", "local"]) == 0
-    part = fs.StudyPart(set_=["contrast-5"], holdout="few")
+    part = fs.options.StudyPart(set_=["contrast-5"], holdout="few")
     measured = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"][
         "contrast-5.few"
     ]
@@ -122,7 +124,10 @@ def test_a_set_whose_maps_were_counted_and_dropped_is_measured_after_the_line_th
     )
     assert measured["models"]["net"]["miou"]["value"] == cell["value"]
     fs.predict(
-        study, {"other": str(corpus.root / "other.onnx")}, part=fs.PredictPart(set_=["main"]), engine="local"
+        study,
+        {"other": str(corpus.root / "other.onnx")},
+        part=fs.options.PredictPart(set_=["main"]),
+        engine="local",
     )
     notes = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]["contrast-5.few"][
         "notes"

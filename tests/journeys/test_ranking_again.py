@@ -26,10 +26,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 def drawn(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with a selection and no labels, to be copied."""
     study = tmp_path_factory.mktemp("drawn") / "study"
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
+    )
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
-    fs.select(str(study), maps=fs.MapRules(constraints="class"))
+    fs.select(str(study), maps=fs.options.MapRules(constraints="class"))
     return study
 
 
@@ -173,7 +175,7 @@ def test_standings_hold_against_and_benchmark_only_when_asked(
     corpus: made.Corpus, study: Path, tmp_path: Path
 ) -> None:
     fs.label.import_(str(study), str(corpus.truth))
-    fs.select(str(study), as_="other", maps=fs.MapRules(concordance="fwiou"))
+    fs.select(str(study), as_="other", maps=fs.options.MapRules(concordance="fwiou"))
     (tmp_path / "closed.csv").write_text("model,score\nmodel-0,.9\nmodel-1,.7\nmodel-2,.5\n")
     said = rank(study, against=["other"])
     assert keys(said) == ALWAYS | {"parents", "against"}

@@ -88,7 +88,7 @@ def _make_maps(folder: Path) -> made.Corpus:
 def _make_answers(folder: Path) -> made_answers.Answers:
     """Three classifiers; main is duels, the others are drawn."""
     it = made_answers.study(folder, images=40)
-    fs.select(it.study, top=3, sampling=fs.Sampling(spares=0), engine="local")
+    fs.select(it.study, top=3, sampling=fs.options.Sampling(spares=0), engine="local")
     for selector in ("random", "vma"):
         fs.select(it.study, selector=selector, budget=10, engine="local")
     made_answers.import_labels(it)
@@ -167,7 +167,9 @@ MAPS: dict[str, Callable[[Done], object]] = {
     "another colour of a class": lambda it: it.classes(lambda entries: entries[1].update(color=[1, 2, 3])),
     "one more class": lambda it: it.classes(lambda entries: entries.append({"index": 77, "name": "dog"})),
     "a selection that grew": lambda it: select(it, per_class=2),
-    "a selection replaced": lambda it: select(it, replace=True, maps=fs.MapRules(concordance="fwiou")),
+    "a selection replaced": lambda it: select(
+        it, replace=True, maps=fs.options.MapRules(concordance="fwiou")
+    ),
     "a selection replaced by the same": lambda it: select(it, replace=True),
     "a selection removed": lambda it: fs.select(it.study, remove="main"),
     "one more selection": lambda it: select(it, selector="random", budget=3),

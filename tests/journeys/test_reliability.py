@@ -446,7 +446,7 @@ def test_what_cannot_be_judged_is_refused_in_one_line(
         " some)" in line
     )
     with refused(OptionError, "--correct-members has no effect without --scorer mutual-information; add it"):
-        fs.predict(bare, nets(corpus), scorer=["msp"], scoring=fs.Scoring(correct_members=True))
+        fs.predict(bare, nets(corpus), scorer=["msp"], scoring=fs.options.Scoring(correct_members=True))
 
 
 def test_corrected_mutual_information_is_stored_under_a_name_of_its_own(
@@ -457,7 +457,7 @@ def test_corrected_mutual_information_is_stored_under_a_name_of_its_own(
     fs.predict(str(study), nets(corpus), engine="local")
     found = []
     for correct in (False, True):
-        scoring = fs.Scoring(correct_members=correct)
+        scoring = fs.options.Scoring(correct_members=correct)
         fs.predict(str(study), both, scorer=["mutual-information"], scoring=scoring, engine="local")
         word = "mutual-information" + "-corrected" * correct
         assert read_settings(study).models["both"].options["scorer"] == [word]
@@ -494,7 +494,7 @@ def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(
         counted,
         preset="fishyscapes-v1",
         edition="foggy",
-        blending=fs.Blending(smallest=20, fog=1.0),
+        blending=fs.options.Blending(smallest=20, fog=1.0),
         engine="local",
     )
     foggy = [

@@ -147,7 +147,7 @@ def test_a_set_without_a_label_is_no_condition(tmp_path: Path) -> None:
         made.corpus(tmp_path / "val", images=8, models=0, seed=9),
     )
     study = str(tmp_path / "study")
-    fs.collect(study, str(pool.photos), classes=str(pool.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(study, str(pool.photos), classes=str(pool.classes), storage=fs.options.Storage(shard_size=4))
     fs.collect(study, str(val.photos), set_="val")
     shutil.copytree(val.truth, tmp_path / "labels" / "val")
     fs.label.import_(study, str(tmp_path / "labels"))
@@ -254,7 +254,7 @@ def test_a_claim_with_a_typo_is_refused_before_the_program_runs(study: Study) ->
         "--claims holdot: is not a set with anomalies on the card; it has holdout. Did you mean 'holdout'?",
     ):
         fs.reliability(
-            study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK
+            study[0], submission=fs.options.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK
         )
     assert (Path(study[0]) / "study.toml").read_text() == before
 
@@ -330,7 +330,7 @@ def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(st
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
     nets = {"net": network(study), "other": network(study, WEIGHTS[::-1].copy(), "other")}
     fs.predict(study[0], nets, scorer=["msp"], engine="local")
-    fs.collect(study[0], grouping=fs.Grouping(group=dict.fromkeys(study[1].ids, "drive")))
+    fs.collect(study[0], grouping=fs.options.Grouping(group=dict.fromkeys(study[1].ids, "drive")))
     card = judged(study[0])
     assert {cell["low"] for cell in card["cells"]} == {None}
     (note,) = [note for note in card["notes"] if "intervals" in note]
@@ -348,7 +348,7 @@ def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(st
         (runs | {max(runs): "other"}, "more images of the few groups or sequences"),
         ({id_: str(k % 6) for k, id_ in enumerate(runs)}, "data to come"),
     ):
-        fs.collect(study[0], grouping=fs.Grouping(group=groups))
+        fs.collect(study[0], grouping=fs.options.Grouping(group=groups))
         card = judged(study[0])
         assert not [note for note in card["notes"] if "intervals" in note]
         said = page.read_text()
@@ -393,5 +393,5 @@ def test_a_submission_takes_no_name_of_another_model(study: Study) -> None:
     fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
     before = (Path(study[0]) / "study.toml").read_text()
     with refused(OptionError, "--submission-name net: is already a model of the study"):
-        fs.reliability(study[0], submission=fs.Submission("exec:never-run", "net"), **QUICK)
+        fs.reliability(study[0], submission=fs.options.Submission("exec:never-run", "net"), **QUICK)
     assert (Path(study[0]) / "study.toml").read_text() == before

@@ -61,7 +61,7 @@ def competition(folder: Path, names: list[str], wnids: list[str] | None = None) 
     )
     fs.predict(study, {name: tables[name] for name in "ab"})
     fs.predict(study, {"c": tables["c"]}, labels=str(mapping))
-    fs.select(study, top=6, classifiers=fs.ClassifierRules(confidence=0.1, without=[names[2]]))
+    fs.select(study, top=6, classifiers=fs.options.ClassifierRules(confidence=0.1, without=[names[2]]))
     fs.label.import_(study, answers(folder / "truth.csv", 0, names, 9))
     fs.rank(study, resamples=50)
     fs.report(study)
@@ -110,7 +110,7 @@ def test_a_class_that_is_called_something_else_costs_nothing(
     assert "hound" in page
     assert wnids or "dog" not in page  # WordNet has a dog between a canine and a hound
     # it grows: distances and classes are what they were
-    fs.select(study, top=8, classifiers=fs.ClassifierRules(confidence=0.1, without=["hen"]))
+    fs.select(study, top=8, classifiers=fs.options.ClassifierRules(confidence=0.1, without=["hen"]))
     fs.predict(study, {"d": answers(folder / "d.csv", 0.1, OLD, 5)})  # a table that calls it dog still
     fs.label.import_(study, answers(folder / "again.csv", 0, OLD, 9))
     assert "no class" not in capsys.readouterr().out

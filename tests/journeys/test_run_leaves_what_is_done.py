@@ -105,7 +105,7 @@ def test_an_option_that_a_verb_no_longer_has_is_named(done: str) -> None:
 def test_a_selection_that_is_made_anew_says_which_options_are_others(
     done: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fs.select(done, as_="freq", maps=fs.MapRules(concordance="fwiou"), engine="local")
+    fs.select(done, as_="freq", maps=fs.options.MapRules(concordance="fwiou"), engine="local")
     capsys.readouterr()
     said = fs.select(done, as_="freq", replace=True, per_class=2, dry_run=True, engine="local")
     assert (

@@ -22,7 +22,10 @@ from refusals import refused
 def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
     """A study up to the counts of its pairs."""
     fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=shard_size)
+        str(study),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.options.Storage(shard_size=shard_size),
     )
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
@@ -76,19 +79,22 @@ def test_slots_that_near_duplicates_move_are_counted(
     """S0 eq. 2 with K = 3 has no rule on them."""
     study = competition(tmp_path / "study", twins)
     slots = fs.select(
-        study, maps=fs.MapRules(constraints="none"), per_class=3, sampling=fs.Sampling(spares=1)
+        study,
+        maps=fs.options.MapRules(constraints="none"),
+        per_class=3,
+        sampling=fs.options.Sampling(spares=1),
     )
     chosen = {cell: images[:3] for cell, images in by_cell(slots).items()}
     moved = sum(len({*images[:3]} - {*chosen[cell]}) for cell, images in from_lowest(twins).items())
     assert slots.moved == moved > 0
     assert f"near-duplicates: {moved} choices went to the next image" in capsys.readouterr().out
-    one = fs.select(study, as_="one", maps=fs.MapRules(constraints="none"))
+    one = fs.select(study, as_="one", maps=fs.options.MapRules(constraints="none"))
     every = fs.select(
         study,
         as_="every",
-        maps=fs.MapRules(constraints="none"),
+        maps=fs.options.MapRules(constraints="none"),
         per_class=3,
-        sampling=fs.Sampling(keep_duplicates=True),
+        sampling=fs.options.Sampling(keep_duplicates=True),
     )
     assert (one.moved, every.moved) == (0, 0)
     assert "near-duplicates:" not in capsys.readouterr().out
@@ -98,7 +104,10 @@ def test_slots_that_near_duplicates_move_are_counted(
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
     slots = fs.select(
-        study, maps=fs.MapRules(constraints="none"), per_class=8, sampling=fs.Sampling(spares=0)
+        study,
+        maps=fs.options.MapRules(constraints="none"),
+        per_class=8,
+        sampling=fs.options.Sampling(spares=0),
     )
     family = {id_: k // 2 for k, id_ in enumerate(twins.ids)}
     for cell, images in from_lowest(twins).items():
@@ -111,9 +120,9 @@ def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path)
     study = competition(tmp_path / "study", twins)
     slots = fs.select(
         study,
-        maps=fs.MapRules(constraints="none"),
+        maps=fs.options.MapRules(constraints="none"),
         per_class=8,
-        sampling=fs.Sampling(spares=0, keep_duplicates=True),
+        sampling=fs.options.Sampling(spares=0, keep_duplicates=True),
     )
     assert by_cell(slots) == from_lowest(twins)
 
@@ -130,16 +139,19 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
 ) -> None:
     study = all_alike(tmp_path)
     slots = fs.select(
-        study, maps=fs.MapRules(constraints="none"), per_class=2, sampling=fs.Sampling(spares=2)
+        study,
+        maps=fs.options.MapRules(constraints="none"),
+        per_class=2,
+        sampling=fs.options.Sampling(spares=2),
     )
     files = [*(tmp_path / "first").iterdir(), *(tmp_path / "second").iterdir()]
     for seed in (0, 4):
         slots = fs.select(
             study,
             as_=f"seed-{seed}",
-            maps=fs.MapRules(constraints="none"),
+            maps=fs.options.MapRules(constraints="none"),
             per_class=2,
-            sampling=fs.Sampling(spares=2),
+            sampling=fs.options.Sampling(spares=2),
             seed=seed,
         )
         order = sorted(files, key=lambda file: made.tie(hashlib.sha256(file.read_bytes()).hexdigest(), seed))
@@ -154,9 +166,9 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
         fs.select(
             study,
             as_="whole",
-            maps=fs.MapRules(constraints="none"),
+            maps=fs.options.MapRules(constraints="none"),
             per_class=6,
-            sampling=fs.Sampling(spares=0),
+            sampling=fs.options.Sampling(spares=0),
         ).tied
         == 0
     )
@@ -167,7 +179,12 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = all_alike(tmp_path)
-    fs.select(study, maps=fs.MapRules(constraints="none"), per_class=1, sampling=fs.Sampling(spares=0))
+    fs.select(
+        study,
+        maps=fs.options.MapRules(constraints="none"),
+        per_class=1,
+        sampling=fs.options.Sampling(spares=0),
+    )
     about = tmp_path / "study" / "selection.json"
     held = json.loads(about.read_text())
     # as those versions wrote it
@@ -185,7 +202,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
         )
     )
     capsys.readouterr()
-    slots = fs.select(study, per_class=2, sampling=fs.Sampling(spares=2))
+    slots = fs.select(study, per_class=2, sampling=fs.options.Sampling(spares=2))
     assert by_cell(slots) == {cell: ["b0", "b1", "y0", "y1"] for cell in (("one", "two"), ("two", "one"))}
     assert "the order of ids decided, as when the selection was drawn" in capsys.readouterr().out
     assert "ties" not in read_selection(tmp_path / "study")[0].definition
@@ -205,7 +222,9 @@ def all_alike(tmp_path: Path) -> str:
             for name, label_map in maps.items():  # the same maps for every image: all concordances are equal
                 made.write(tmp_path / name / f"{id_}.png", label_map)
     study = str(tmp_path / "study")
-    fs.collect(study, str(tmp_path / "first"), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
+    fs.collect(
+        study, str(tmp_path / "first"), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
+    )
     assert fs.collect(study, str(tmp_path / "second")).shards == 4
     fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
@@ -214,7 +233,7 @@ def all_alike(tmp_path: Path) -> str:
 
 def test_asking_for_less_later_takes_nothing_away(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    first = fs.select(study, per_class=3, sampling=fs.Sampling(spares=2, keep_duplicates=True))
+    first = fs.select(study, per_class=3, sampling=fs.options.Sampling(spares=2, keep_duplicates=True))
     csv = (tmp_path / "study" / "selection.csv").read_bytes()
     for less in ({"per_class": 1}, {"spares": 0}, {"per_class": 2, "spares": 1}):
         again = fs.select(study, **group_options(fs.select, less))

@@ -145,7 +145,7 @@ def test_rank_refuses_a_function_that_is_another_now(corpus: made.Corpus, study:
     fs.compare(study, engine="local")
     own = tmp_path / "own.py"
     own.write_text("def share(both, rows, columns, *, over):\n    return both.sum(-1) / rows.sum(-1)\n")
-    fs.select(study, maps=fs.MapRules(concordance=f"{own}:share"))
+    fs.select(study, maps=fs.options.MapRules(concordance=f"{own}:share"))
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, resamples=20, engine="local")
     assert made.states(study)["rank"] == "done"

@@ -45,7 +45,7 @@ def answer(study: str, path: Path, rows: list[tuple[str, str]], word: str, who: 
 def test_an_image_of_a_pair_is_labelled_when_it_is_decided_for_both_models(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
-    rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
+    rows = fs.select(made.study, top=4, sampling=fs.options.Sampling(spares=0)).chosen
     slot, number = rows[0], len({row.image for row in rows})
     both = [
         (slot.image, word) for row in rows if row.image == slot.image for word in (row.label_a, row.label_b)
@@ -69,7 +69,7 @@ def test_rank_and_the_report_call_the_same_images_labelled_as_status_does(
         )
         return " ".join("".join(Page(text).text).split())
 
-    rows = fs.select(made.study, top=4, sampling=fs.Sampling(spares=0)).chosen
+    rows = fs.select(made.study, top=4, sampling=fs.options.Sampling(spares=0)).chosen
     number, images = len({row.image for row in rows}), list(dict.fromkeys(row.image for row in rows))
     asked = {(row.image, word) for row in rows for word in (row.label_a, row.label_b)}
     one = {image: next(question for question in sorted(asked) if question[0] == image) for image in images}
@@ -125,7 +125,10 @@ def test_when_everybody_answered_and_a_tie_is_left_the_next_line_asks_again(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
     slot = fs.select(
-        made.study, top=1, sampling=fs.Sampling(spares=0), classifiers=fs.ClassifierRules(cap=1)
+        made.study,
+        top=1,
+        sampling=fs.options.Sampling(spares=0),
+        classifiers=fs.options.ClassifierRules(cap=1),
     ).chosen[0]
     rows = [
         (row.image, word)
@@ -231,9 +234,9 @@ def test_distances_of_draws_stand_in_the_line_that_draws_anew(tmp_path: Path) ->
     (tmp_path / "far apart.csv").write_text("\n".join(rows) + "\n")
     fs.select(
         answers.study,
-        sampling=fs.Sampling(temperature=2.0),
+        sampling=fs.options.Sampling(temperature=2.0),
         budget=5,
-        classifiers=fs.ClassifierRules(distance=str(tmp_path / "far apart.csv")),
+        classifiers=fs.options.ClassifierRules(distance=str(tmp_path / "far apart.csv")),
     )
     fs.predict(answers.study, {"late": answers.tables["model-0"]})
     line = fs.status(answers.study).next
@@ -245,7 +248,7 @@ def test_after_a_model_was_removed_every_next_line_works_until_nothing_is_left(
     made: made_answers.Answers,
 ) -> None:
     made_answers.import_labels(made)
-    fs.select(made.study, top=4, classifiers=fs.ClassifierRules(cap=2))
+    fs.select(made.study, top=4, classifiers=fs.options.ClassifierRules(cap=2))
     fs.rank(made.study, resamples=0)
     fs.report(made.study)
     fs.predict(made.study, remove=["model-1"])

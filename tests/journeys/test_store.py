@@ -41,7 +41,7 @@ def stored(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
         study,
         str(corpus.photos),
         classes=str(corpus.classes),
-        storage=fs.Storage(shard_size=4, store=f"{bucket.uri}/studies/one"),
+        storage=fs.options.Storage(shard_size=4, store=f"{bucket.uri}/studies/one"),
     )
     return study
 
@@ -104,7 +104,7 @@ def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_buck
             study,
             str(corpus.photos),
             classes=str(corpus.classes),
-            storage=fs.Storage(shard_size=size, store=f"{bucket.uri}/s{size}"),
+            storage=fs.options.Storage(shard_size=size, store=f"{bucket.uri}/s{size}"),
         )
         fs.predict(study, corpus.models, engine="local")
         fs.compare(study, engine="local")
@@ -160,7 +160,9 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 ) -> None:
     fs.predict(stored, corpus.models, engine="processes", workers=2)
     local = str(tmp_path / "local")
-    fs.collect(local, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        local, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
     fs.predict(local, corpus.models, engine="local")
     assert bucket.objects("studies/one/predictions/") == made.bytes_under(
         Path(local) / "predictions", "*"
@@ -171,20 +173,20 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
     corpus: made.Corpus, stored: str, bucket: loopback.Bucket, tmp_path: Path
 ) -> None:
     # nothing lies in it yet
-    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
+    fs.collect(stored, str(corpus.photos), storage=fs.options.Storage(store=f"{bucket.uri}/studies/two"))
     fs.predict(stored, {"a": corpus.models["model-0"]}, engine="local")
-    fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/studies/two"))
+    fs.collect(stored, str(corpus.photos), storage=fs.options.Storage(store=f"{bucket.uri}/studies/two"))
     with refused(
         StudyError,
         r"are stored in s3://.*/studies/two, and --store does not move them.*store = .*or create a new study",
     ):
-        fs.collect(stored, str(corpus.photos), storage=fs.Storage(store=f"{bucket.uri}/elsewhere"))
+        fs.collect(stored, str(corpus.photos), storage=fs.options.Storage(store=f"{bucket.uri}/elsewhere"))
     with refused(StudyError, "contains the parts of another study"):
         fs.collect(
             str(tmp_path / "other"),
             str(corpus.photos),
             classes="voc",
-            storage=fs.Storage(store=f"{bucket.uri}/studies/two"),
+            storage=fs.options.Storage(store=f"{bucket.uri}/studies/two"),
         )
 
 
@@ -224,7 +226,7 @@ def test_a_wrong_store_is_one_sentence_and_no_study(
             str(tmp_path / "new"),
             str(corpus.photos),
             classes=str(corpus.classes),
-            storage=fs.Storage(store=uri),
+            storage=fs.options.Storage(store=uri),
         )
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -240,7 +242,7 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
             str(tmp_path / "new"),
             str(corpus.photos),
             classes=str(corpus.classes),
-            storage=fs.Storage(store=f"{bucket.uri}/x"),
+            storage=fs.options.Storage(store=f"{bucket.uri}/x"),
         )
     with refused(CorpusError, r"rejected these credentials"):
         fs.collect(str(tmp_path / "new"), f"{bucket.uri}/photos", classes=str(corpus.classes))
@@ -257,7 +259,7 @@ def test_the_endpoint_may_stand_in_the_address(
         study,
         f"{bucket.uri}/photos{end}",
         classes=str(corpus.classes),
-        storage=fs.Storage(store=f"{bucket.uri}/parts{end}"),
+        storage=fs.options.Storage(store=f"{bucket.uri}/parts{end}"),
     )
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes", workers=2)
     assert "manifest.json" in bucket.objects("parts/predictions/a/")

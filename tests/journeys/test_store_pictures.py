@@ -34,7 +34,9 @@ def jpeg(path: Path, size: tuple[int, int], seed: int = 0, **options: object) ->
 def far(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     bucket.upload(corpus.photos, "photos/")
     study = str(tmp_path / "far")
-    fs.collect(study, f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        study, f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
     return study
 
 
@@ -54,7 +56,7 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
             str(tmp_path / "far"),
             f"{bucket.uri}/photos",
             classes=str(corpus.classes),
-            storage=fs.Storage(shard_size=4),
+            storage=fs.options.Storage(shard_size=4),
         )
     assert "7 images not searched for near-duplicates; add --probe" in capsys.readouterr().out
     assert len([1 for method, path, _ in asked if method == "GET" and path.endswith("large.jpg")]) == 1
@@ -97,15 +99,20 @@ def test_probe_reads_each_picture_whole_and_finds_the_near_duplicates_of_local_f
     with refused(CorpusError, "--not-in must decode each image; add --probe"):
         fs.collect(far, f"{bucket.uri}/photos", not_in=[str(corpus.photos / "part1")])
     capsys.readouterr()
-    assert fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True)).near_duplicates == 1
+    assert (
+        fs.collect(far, f"{bucket.uri}/photos", storage=fs.options.Storage(probe=True)).near_duplicates == 1
+    )
     assert "not searched for near-duplicates" not in capsys.readouterr().out
     with bucket.requests() as asked:
-        again = fs.collect(far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True))
+        again = fs.collect(far, f"{bucket.uri}/photos", storage=fs.options.Storage(probe=True))
     assert again.near_duplicates == 1
     assert not [1 for method, path, _ in asked if method == "GET" and path.endswith(".png")]
     assert (
         fs.collect(
-            far, f"{bucket.uri}/photos", storage=fs.Storage(probe=True), not_in=[str(corpus.photos / "part1")]
+            far,
+            f"{bucket.uri}/photos",
+            storage=fs.options.Storage(probe=True),
+            not_in=[str(corpus.photos / "part1")],
         ).images
         == 4
     )

@@ -91,12 +91,12 @@ def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
     mask = np.zeros((96, 128), np.uint8)
     mask[70:] = 1
     made.write(tmp_path / "ego.png", mask)
-    blended(study, frames=20, blending=fs.Blending(smallest=20, ego=str(tmp_path / "ego.png")))
+    blended(study, frames=20, blending=fs.options.Blending(smallest=20, ego=str(tmp_path / "ego.png")))
     flags = maps_of(study, "fishyscapes-v2", ANOMALIES)
     assert len(flags) == 20
     assert not any((one[70:] == 1).any() for one in flags.values())
     with refused(says="not a mask file, a class of the study"):
-        blended(study, blending=fs.Blending(ego="rood"))
+        blended(study, blending=fs.options.Blending(ego="rood"))
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(stu
 
 
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
-    blended(study, blending=fs.Blending(smallest=20, fog=1.0))
+    blended(study, blending=fs.options.Blending(smallest=20, fog=1.0))
     clear = fs.stress.blend(
         study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local"
     ).sets[0]
@@ -265,7 +265,7 @@ def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
     blended(study, write=str(tmp_path / "out"))
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     found = fs.measure(
-        study, part=fs.StudyPart(set_=["fishyscapes-v2"]), resamples=0, engine="local"
+        study, part=fs.options.StudyPart(set_=["fishyscapes-v2"]), resamples=0, engine="local"
     ).document["datasets"]["fishyscapes-v2"]
     for image in rows(study, "fishyscapes-v2"):
         photo = np.asarray(Image.open(tmp_path / "out" / "fishyscapes-v2" / "images" / f"{image.parent}.png"))
@@ -290,7 +290,7 @@ def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
         read_photo(image)
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     assert fs.measure(
-        study, part=fs.StudyPart(set_=["fishyscapes-v2-contrast-3"]), resamples=0, engine="local"
+        study, part=fs.options.StudyPart(set_=["fishyscapes-v2-contrast-3"]), resamples=0, engine="local"
     ).document["datasets"]["fishyscapes-v2-contrast-3"]["images"] == {"dark": 5}
 
 

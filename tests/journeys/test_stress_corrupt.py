@@ -87,7 +87,7 @@ def test_a_model_sees_the_parent_corrupted_under_its_key(study: str, corpus: mad
     assert [f for f in read_failures(Path(study)) if f.stage == "predict"] == []
     out = fs.measure(
         study_with_labels(study, corpus),
-        part=fs.StudyPart(set_=["gaussian_noise-4"]),
+        part=fs.options.StudyPart(set_=["gaussian_noise-4"]),
         resamples=0,
         engine="local",
     ).document
@@ -265,7 +265,7 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(
     corrupted(study, write=str(tmp_path / "out"))
     study_with_labels(study, corpus)
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
-    part = fs.StudyPart(set_=["contrast-4", "gaussian_noise-2"])
+    part = fs.options.StudyPart(set_=["contrast-4", "gaussian_noise-2"])
     found = fs.measure(study, part=part, resamples=0, engine="local")
     assert Path(found.path) == Path(study) / "measures-sets"
     for id_ in corpus.ids:
@@ -292,7 +292,9 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def measured(**part: Any) -> dict[str, Any]:
-        return fs.measure(study, part=fs.StudyPart(**part), resamples=0, engine="local").document["datasets"]
+        return fs.measure(study, part=fs.options.StudyPart(**part), resamples=0, engine="local").document[
+            "datasets"
+        ]
 
     corrupted(study)
     study_with_labels(study, corpus)
@@ -361,7 +363,7 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
     assert moved
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     assert fs.measure(
-        study, part=fs.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local"
+        study, part=fs.options.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local"
     ).document["datasets"]["elastic_transform-5"]["images"] == {"dark": 6}
     made.write(corpus.root / "changed" / f"{corpus.ids[0]}.png", np.full((20, 28), 2, np.uint8))
     fs.label.import_(study, str(corpus.root / "changed"))
@@ -370,7 +372,7 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
 
 def test_groups_of_made_images_are_those_of_their_parents(study: str) -> None:
     corrupted(study)
-    fs.collect(study, grouping=fs.Grouping(group="{group}/*"))
+    fs.collect(study, grouping=fs.options.Grouping(group="{group}/*"))
     groups = {image.id: image.group for image in read_corpus(Path(study))}
     assert groups["contrast-2/part1/photo 001"] == groups["part1/photo 001"] == "part1"
 

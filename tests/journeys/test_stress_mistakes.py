@@ -52,7 +52,13 @@ def corrupted(study: str, **more: Any) -> Any:
 
 def blended(study: str, **more: Any) -> Any:
     return fs.stress.blend(
-        study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more}
+        study,
+        **{
+            "preset": "fishyscapes-v2",
+            "engine": "local",
+            "blending": fs.options.Blending(smallest=20),
+            **more,
+        },
     )
 
 
@@ -176,9 +182,9 @@ def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
     fs.stress.holdout(study, classes="car,tree", as_="two")
-    blended(study, blending=fs.Blending(smallest=20, ego="car"))
+    blended(study, blending=fs.options.Blending(smallest=20, ego="car"))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    part = fs.StudyPart(holdout="two")
+    part = fs.options.StudyPart(holdout="two")
     before = fs.measure(study, part=part, resamples=0, engine="local").models
     (tmp_path / "classes.json").write_text(corpus.classes.read_text().replace('"car"', '"auto"'))
     fs.collect(study, classes=str(tmp_path / "classes.json"))
@@ -187,7 +193,7 @@ def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(
         name: of["miou"]["value"] for name, of in before.items()
     }
     assert fs.stress.holdout(study, classes=["auto", "tree"], as_="two").classes == ("auto", "tree")
-    assert blended(study, blending=fs.Blending(smallest=20, ego="auto")).changed == 0
+    assert blended(study, blending=fs.options.Blending(smallest=20, ego="auto")).changed == 0
     assert states(study)["stress"] == "done"
 
 
@@ -205,7 +211,7 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     assert main(line.split()[1:]) == 0
     assert main(fs.status(study).next.split()[1:]) == 0  # the sets that the line did not name
     measured = fs.measure(
-        study, part=fs.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local"
+        study, part=fs.options.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local"
     ).document["datasets"]
     assert list(measured["contrast-1"]["models"]) == ["dark"]
     assert any(

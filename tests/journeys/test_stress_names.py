@@ -43,7 +43,7 @@ def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE, shard_size
         study,
         str(root / "photos"),
         classes=str(root / "classes.json"),
-        storage=fs.Storage(shard_size=shard_size),
+        storage=fs.options.Storage(shard_size=shard_size),
     )
     fs.label.import_(study, str(root / "truth"))
     return study
@@ -108,7 +108,7 @@ def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(
     (tmp_path / "sky").mkdir()
     monkeypatch.chdir(tmp_path)
     contrast(study)
-    fs.stress.blend(study, preset="fishyscapes-v2", blending=fs.Blending(ego="sky"), engine="local")
+    fs.stress.blend(study, preset="fishyscapes-v2", blending=fs.options.Blending(ego="sky"), engine="local")
     sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert sets["contrast-2"]["line"]["corruption"] == ["contrast"]
     assert sets["fishyscapes-v2"]["line"]["ego"] == "sky"
@@ -133,7 +133,7 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(
         contrast(study, **line)
     monkeypatch.undo()
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
-    part = fs.StudyPart(set_=["elastic_transform-2"])
+    part = fs.options.StudyPart(set_=["elastic_transform-2"])
     with refused(says="the command that makes this set did not finish"):
         # its labels are those of the earlier images
         fs.measure(study, part=part, resamples=0, engine="local")
@@ -150,7 +150,7 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
     contrast(study, corruption=["elastic_transform", "contrast"], move_labels=True)
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
-    part = fs.StudyPart(set_=["elastic_transform-2", "contrast-2"])
+    part = fs.options.StudyPart(set_=["elastic_transform-2", "contrast-2"])
 
     def miou(name: str) -> float:
         sets = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]
@@ -240,7 +240,7 @@ def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> N
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     (tmp_path / "depth").mkdir()
     np.save(tmp_path / "depth" / "a.npy", np.full((96, 128), 30, np.float32))
-    how = fs.Blending(fog=1.0, depth=str(tmp_path / "depth"))
+    how = fs.options.Blending(fog=1.0, depth=str(tmp_path / "depth"))
     fs.stress.blend(study, preset="fishyscapes-v2", blending=how, engine="local")
     rows = {image.id: image for image in read_corpus(Path(study))}
     steps = {name: recipe_of(rows[f"fishyscapes-v2/{name}"].source).step for name in "ab"}
@@ -402,9 +402,9 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
 ) -> None:
     bucket.upload(corpus.photos, "photos/")
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
-    room, found = fs.Storage(shard_size=4, store=f"{bucket.uri}/studies/far", probe=True), {}
+    room, found = fs.options.Storage(shard_size=4, store=f"{bucket.uri}/studies/far", probe=True), {}
     for name, images, storage in (
-        ("here", str(corpus.photos), fs.Storage(shard_size=4)),
+        ("here", str(corpus.photos), fs.options.Storage(shard_size=4)),
         ("far", f"{bucket.uri}/photos", room),
     ):
         study = str(tmp_path / name)
@@ -412,7 +412,7 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
         fs.label.import_(study, str(corpus.truth))
         contrast(study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True)
         fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
-        part = fs.StudyPart(set_=["contrast-3", "elastic_transform-3"])
+        part = fs.options.StudyPart(set_=["contrast-3", "elastic_transform-3"])
         models = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]
         found[name] = models["contrast-3"]["models"]["dark"]["miou"]["value"]
         assert states(study)["stress"] == "done"
@@ -453,7 +453,7 @@ def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_
     ]
     fs.label.import_(study, str(tmp_path / "truth"), truth="second")
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
-    part = {name: fs.StudyPart(set_=[f"{name}-2"]) for name in ("contrast", "elastic_transform")}
+    part = {name: fs.options.StudyPart(set_=[f"{name}-2"]) for name in ("contrast", "elastic_transform")}
     found = fs.measure(study, truth="second", part=part["contrast"], resamples=0, engine="local").document[
         "datasets"
     ]

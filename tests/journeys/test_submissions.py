@@ -41,7 +41,7 @@ def study(folder: Path) -> str:
     for _ in few_objects():
         blended(place, objects=str(cutouts), edition="2026-01")
         blended(place, objects=str(cutouts), edition="2026-06", seed=5)
-    submission = fs.Submission(
+    submission = fs.options.Submission(
         f"exec:{pixels(folder)}", "red", ood_data="COCO", publication="https://example.org/red"
     )
     fs.reliability(place, engine="local", submission=submission)
@@ -101,7 +101,7 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
         "red",
     ]
     monkeypatch.setattr(
-        "faultscape.child_process.run", lambda *_, **__: pytest.fail("its answers are there already")
+        "faultscape.process.child_process.run", lambda *_, **__: pytest.fail("its answers are there already")
     )
     assert main([*line, "--claims", f"{SET}:{ap + 0.01:.9f}:{fpr - 0.01:.9f}"]) == 0
     told = capsys.readouterr().out
@@ -123,7 +123,7 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
 
 def test_a_claim_of_images_that_it_left_out_is_not_confirmed(study: str, folder: Path) -> None:
     one = "if len(shown) == 5: os.remove(outward + '/0003_anomaly.npy')\n"
-    picky = fs.Submission(
+    picky = fs.options.Submission(
         f"exec:{writes(folder / 'picky', ANSWERS + one)}", "picky", ood_data="None", claims=[f"{SET}:0:1"]
     )
     with refused(fs.errors.RefusedError, f"claims AP .* on {SET}: it left out 1 image; the card is in"):
@@ -143,7 +143,7 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
 
 
 def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: Path) -> None:
-    submission = fs.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
+    submission = fs.options.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
     with refused(
         OptionError,
         f"--claims fishyscapes-v2: is not a set with anomalies on the card; it has {SET}, fishyscapes-v2-2026-06",

@@ -57,7 +57,7 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
 
 def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    fs.train(study, "all", backbone=own, plan=FEW, data=fs.TrainingData(withhold="none"))
+    fs.train(study, "all", backbone=own, plan=FEW, data=fs.options.TrainingData(withhold="none"))
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "all")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     document = fs.reliability(study, worst=0, resamples=0).document
@@ -91,7 +91,7 @@ def test_made_images_have_the_role_of_what_they_were_made_of(
         if name.startswith("train")
     ]
     assert len(sets) == 2
-    fs.train(study, "both", backbone=trained.own, plan=ONE, data=fs.TrainingData(set_=sets))
+    fs.train(study, "both", backbone=trained.own, plan=ONE, data=fs.options.TrainingData(set_=sets))
     assert "role test" not in capsys.readouterr().out
 
 
@@ -100,7 +100,7 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, own = trained.study, trained.own
-    fs.train(study, "seen", backbone=own, plan=ONE, data=fs.TrainingData(set_=["main"]))
+    fs.train(study, "seen", backbone=own, plan=ONE, data=fs.options.TrainingData(set_=["main"]))
     assert (
         "note: 4 of 4 training images have role test; judge the network on other images"
         in capsys.readouterr().out
@@ -221,7 +221,7 @@ def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form
         {"net": made.source, "file": made.exported},
         scorer=scorers,
         engine="local",
-        hardware=fs.Hardware(device="cpu"),
+        hardware=fs.options.Hardware(device="cpu"),
     )
     for scorer in scorers:
         np.testing.assert_allclose(
@@ -231,7 +231,7 @@ def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form
 
 def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) -> None:
     study = trained.study
-    told = fs.TrainingPlan(
+    told = fs.options.TrainingPlan(
         steps=30,
         batch=4,
         rate=0.02,
@@ -253,7 +253,7 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(trained: Trained) 
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(trained: Trained) -> None:
     study, none = (
         trained.study,
-        fs.TrainingPlan(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
+        fs.options.TrainingPlan(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0),
     )
     own, few = trained.own, {"features": 16}
     first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, plan=FEW)
@@ -308,7 +308,7 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
 
 def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    small = fs.TrainingPlan(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
+    small = fs.options.TrainingPlan(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
     fs.train(study, "first", backbone=own, preset="s3-paper", plan=small)
     fs.train(study, "second", backbone=own, init="first", plan=ONE)
     first, second = (
@@ -335,7 +335,13 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
 def test_a_network_learns_from_several_sets(trained: Trained) -> None:
     study = trained.study
     (told,) = (
-        fs.train(study, "both", backbone=trained.own, plan=ONE, data=fs.TrainingData(set_=["train", "main"])),
+        fs.train(
+            study,
+            "both",
+            backbone=trained.own,
+            plan=ONE,
+            data=fs.options.TrainingData(set_=["train", "main"]),
+        ),
     )
     assert told.images == 12
 
@@ -346,7 +352,7 @@ def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
 
     study = fs.Study(trained.study)
     withheld = find_withheld(study.stress, study.classes, None)
-    examples, _ = find_examples(study, fs.TrainingData(), withheld)
+    examples, _ = find_examples(study, fs.options.TrainingData(), withheld)
     learnt = {NAMES.index(name): k for k, name in enumerate(("sky", "road", "tree"))}
     pixels, of_images, void = np.zeros(4), np.zeros(4), 0
     for number in range(4, 12):
@@ -376,7 +382,7 @@ class FewLabels:
 
 def test_a_size_counts_under_a_preset_with_windows(trained: Trained) -> None:
     study, own = trained.study, trained.own
-    small = fs.TrainingPlan(steps=1, batch=2, size="24x16", crop="24x16", validate_every=0)
+    small = fs.options.TrainingPlan(steps=1, batch=2, size="24x16", crop="24x16", validate_every=0)
     made = fs.train(study, "w", backbone=own, preset="s3-paper", plan=small)
     about = json.loads(Path(made.folder, "network.json").read_text())["network"]
     assert (about["size"], about["window"], about["stride"]) == ([24, 16], 768, 512)

@@ -25,8 +25,8 @@ from faultscape.verbs.train.withheld import find_withheld
 from made_training import ONE, VOID, Trained, copy_of, image_of
 from refusals import refused, refused_text
 
-LONGER = fs.TrainingPlan(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
-FEW = fs.TrainingPlan(steps=6, batch=2, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+LONGER = fs.options.TrainingPlan(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
+FEW = fs.options.TrainingPlan(steps=6, batch=2, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
 VIOLET = np.array([150, 40, 190])
 BLENDED = "train-fishyscapes-v1"
 
@@ -65,7 +65,7 @@ def blended_once(trained_once: Trained, tmp_path_factory: pytest.TempPathFactory
             preset="fishyscapes-v1",
             set_=name,
             objects=cutouts(made.folder / f"objects-{name}", colour),
-            blending=fs.Blending(smallest=8, keep_flagged=True),
+            blending=fs.options.Blending(smallest=8, keep_flagged=True),
             frames=12,
             engine="local",
         )
@@ -91,8 +91,8 @@ def auroc(score: np.ndarray, odd: np.ndarray) -> float:
     return (ranks.sum() - odd.sum() * (odd.sum() + 1) / 2) / (odd.sum() * (~odd).sum())
 
 
-def train(trained: Trained, name: str, negatives: str, plan: fs.TrainingPlan = ONE, **more) -> object:
-    data = fs.TrainingData(negatives=negatives)
+def train(trained: Trained, name: str, negatives: str, plan: fs.options.TrainingPlan = ONE, **more) -> object:
+    data = fs.options.TrainingData(negatives=negatives)
     return fs.train(
         trained.study, name, backbone=trained.own, plan=plan, data=data, **{"loss": "outlier-head", **more}
     )
@@ -180,10 +180,13 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 def test_objects_of_a_set_are_outside_all_classes_and_void_counts_in_no_loss(blended: Trained) -> None:
     study = Study(Path(blended.study))
     withheld = find_withheld(study.stress, study.classes, None)
-    negatives = find_negatives(study, fs.TrainingData(negatives=BLENDED))
-    plain, _ = find_examples(study, fs.TrainingData(), withheld)
+    negatives = find_negatives(study, fs.options.TrainingData(negatives=BLENDED))
+    plain, _ = find_examples(study, fs.options.TrainingData(), withheld)
     rows, _ = find_examples(
-        study, fs.TrainingData(), withheld, lambda images, places: taught_by(negatives, images, places)
+        study,
+        fs.options.TrainingData(),
+        withheld,
+        lambda images, places: taught_by(negatives, images, places),
     )
     assert (len(plain), len(rows)) == (8, 20)
     for number in range(8):
@@ -257,7 +260,7 @@ def test_what_cannot_teach_is_refused_in_one_line(blended: Trained, tmp_path: Pa
     ):
         train(blended, "net", "val")
     with refused(OptionError, f"--negatives {BLENDED}: is also named by --set"):
-        data = fs.TrainingData(set_=["train", BLENDED], negatives=BLENDED)
+        data = fs.options.TrainingData(set_=["train", BLENDED], negatives=BLENDED)
         fs.train(blended.study, "net", backbone=blended.own, loss="entropy", plan=ONE, data=data)
     assert not Path(blended.study, "models", "net").exists()
 
@@ -269,7 +272,7 @@ def test_objects_by_which_the_study_tests_models_are_refused(blended: Trained, t
         set_="train",
         edition="same",
         objects=str(blended.folder / "objects-main"),
-        blending=fs.Blending(smallest=8),
+        blending=fs.options.Blending(smallest=8),
         engine="local",
     )
     says = (
@@ -284,7 +287,7 @@ def test_objects_by_which_the_study_tests_models_are_refused(blended: Trained, t
             blended.study,
             "residual",
             model=f"plain={blended.source}",
-            data=fs.FitData(negatives=f"{BLENDED}-same"),
+            data=fs.options.FitData(negatives=f"{BLENDED}-same"),
         )
     with refused(
         OptionError, "--negatives fishyscapes-v1: models are tested by these objects; blend others: `"
@@ -310,7 +313,9 @@ def test_the_weight_of_a_void_class_that_only_pasted_pixels_have_is_one(
         return loop.train(net, plan, task, *more)
 
     monkeypatch.setattr("faultscape.verbs.train.train_network.train", looked)
-    plan = fs.TrainingPlan(steps=1, batch=2, crop="24x16", validate_every=0, class_weights="median-frequency")
+    plan = fs.options.TrainingPlan(
+        steps=1, batch=2, crop="24x16", validate_every=0, class_weights="median-frequency"
+    )
     train(trained, "net", violet(tmp_path / "violet"), plan, loss="void-class")
     assert seen[0][-1] == 1.0
     assert VOID not in range(len(seen[0]))

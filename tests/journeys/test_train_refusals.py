@@ -19,12 +19,14 @@ from refusals import refused
 def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(trained: Trained) -> None:
     """A study of somebody else's, whose network.json says what was asked for: none of its code runs."""
     study, folder = trained.study, Path(trained.study, "models", "plain")
-    fs.train(study, "vit", backbone="segmenter-T/16", plan=fs.TrainingPlan(steps=1, batch=1, crop="16x16"))
+    fs.train(
+        study, "vit", backbone="segmenter-T/16", plan=fs.options.TrainingPlan(steps=1, batch=1, crop="16x16")
+    )
     held = json.loads(Path(study, "models", "vit", "network.json").read_text())
     held["network"]["backbone"] = "backbone.py:net"
     Path(study, "models", "vit", "network.json").write_text(json.dumps(held))
     Path(study, "models", "vit", "backbone.py").write_text("raise SystemExit('ran')\n")
-    words = {"plan": fs.TrainingPlan(steps=1, batch=1, crop="16x16"), "export": "pt2"}
+    words = {"plan": fs.options.TrainingPlan(steps=1, batch=1, crop="16x16"), "export": "pt2"}
     assert fs.train(study, "vit", backbone="segmenter-T/16", **words).new
     (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
     assert fs.train(study, "plain", backbone=trained.own, plan=FEW, export="pt2").new
@@ -45,7 +47,9 @@ def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(traine
 
 def test_a_network_does_not_start_from_one_of_another_kind(trained: Trained) -> None:
     study = trained.study
-    fs.train(study, "vit", backbone="segmenter-T/16", plan=fs.TrainingPlan(steps=1, batch=1, crop="16x16"))
+    fs.train(
+        study, "vit", backbone="segmenter-T/16", plan=fs.options.TrainingPlan(steps=1, batch=1, crop="16x16")
+    )
     with refused(
         ModelError, "--init vit: is a segmenter-T/16, but --backbone is segformer-b0; both must be the same"
     ):

@@ -17,7 +17,7 @@ from faultscape.errors import OptionError
 from made_training import ONE, VOID, Trained, image_of
 from refusals import refused
 
-LONGER = fs.TrainingPlan(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
+LONGER = fs.options.TrainingPlan(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
 SCORERS = {
     "void-class": "void",
     "entropy": "entropy",
@@ -62,7 +62,7 @@ def shown(trained: Trained) -> Trained:
 @pytest.mark.parametrize("loss", SCORERS)
 def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained, loss: str) -> None:
     study, scorer = shown.study, SCORERS[loss]
-    data = fs.TrainingData(set_=["train", "odd"])
+    data = fs.options.TrainingData(set_=["train", "odd"])
     made = fs.train(study, "net", backbone=shown.own, init="plain", loss=loss, plan=LONGER, data=data)
     model = fs.prediction.open_model(f"{made.folder}/backbone.py:net", scorer=[scorer])
     for seed in (200, 201, 202):
@@ -83,7 +83,7 @@ def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained
 def test_withheld_pixels_are_no_pixels_of_no_class(shown: Trained) -> None:
     """Cars are withheld: a void class that is shown red squares in plenty must not come to name them."""
     study = shown.study
-    data = fs.TrainingData(set_=["train", "odd"])
+    data = fs.options.TrainingData(set_=["train", "odd"])
     made = fs.train(study, "net", backbone=shown.own, loss="void-class", plan=LONGER, data=data)
     model = fs.prediction.open_model(f"{made.folder}/backbone.py:net", scorer=["void"])
     photo, labels, odd = odd_image(200)
@@ -105,7 +105,7 @@ def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: 
     """S4 B.4."""
     from safetensors.numpy import load_file
 
-    none = fs.TrainingPlan(steps=1, batch=4, rate=1e-12, crop="24x16", scale="1,1", validate_every=0)
+    none = fs.options.TrainingPlan(steps=1, batch=4, rate=1e-12, crop="24x16", scale="1,1", validate_every=0)
     made = fs.train(trained.study, "net", backbone=trained.own, init="plain", loss="dirichlet", plan=none)
     before, after = (
         load_file(Path(trained.study, "models", name, "weights.safetensors")) for name in ("plain", "net")
@@ -137,7 +137,7 @@ def test_the_reading_of_smoothing_is_recorded_with_the_network_and_another_is_tr
 
 @pytest.mark.slow
 def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> None:
-    small = fs.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0)
+    small = fs.options.TrainingPlan(steps=1, batch=2, crop="32x32", validate_every=0)
     fs.train(trained.study, "net", backbone="segformer-b0", dropout_at=["middle"], plan=small)
     about = json.loads(Path(trained.study, "models", "net", "network.json").read_text())["network"]
     assert about["dropout_at"] == ["segformer.stages.2.blocks.0", "segformer.stages.2.blocks.1"]
@@ -161,7 +161,7 @@ def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trai
         "polynomial",
         (513, 513),
     )
-    odd = fs.TrainingPlan(steps=1, batch=2, crop="33x33", validate_every=0)
+    odd = fs.options.TrainingPlan(steps=1, batch=2, crop="33x33", validate_every=0)
     made = fs.train(trained.study, "net", backbone="deeplabv3plus-18", preset="s4-bayesian", plan=odd)
     assert made.new
     with refused(OptionError, "--crop 33x33: both sides must be multiples of 32 for segformer-b0"):
@@ -170,7 +170,7 @@ def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trai
 
 @pytest.mark.slow
 def test_flags_pass_to_what_starts_from_a_network_and_to_ensembles(shown: Trained) -> None:
-    study, data = shown.study, fs.TrainingData(set_=["train", "odd"])
+    study, data = shown.study, fs.options.TrainingData(set_=["train", "odd"])
     fs.train(study, "void", backbone=shown.own, loss="void-class", plan=ONE, data=data)
     fs.train(study, "again", backbone=shown.own, init="void", plan=ONE)
     fs.train(study, "third", backbone=shown.own, init="again", plan=ONE)

@@ -113,11 +113,11 @@ def test_where_duels_choose_too_few_to_rank_select_says_so_and_what_gives_more(
 ) -> None:
     study, _, done = two
     capsys.readouterr()
-    chosen = len(fs.select(study, as_="few", sampling=fs.Sampling(spares=0), engine="local").images)
+    chosen = len(fs.select(study, as_="few", sampling=fs.options.Sampling(spares=0), engine="local").images)
     few = f"note: {chosen} images are fewer than the 10 that a ranking needs; "
     assert chosen < 10
     assert f"{few}`select --goal order --budget 20` draws more" in capsys.readouterr().out
-    deeper = fs.select(study, as_="other", sampling=fs.Sampling(spares=12), engine="local")
+    deeper = fs.select(study, as_="other", sampling=fs.options.Sampling(spares=12), engine="local")
     said = capsys.readouterr().out
     assert f"{few}--per-class " in said
     number, about = map(int, re.findall(r"--per-class (\d+) gives about (\d+)", said)[0])

@@ -53,7 +53,9 @@ def study(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_a_selection_that_nobody_labelled_is_replaced_and_nothing_is_kept(study: str) -> None:
     before = selections.read_selection(Path(study))[0]
-    tried_first(study, fs.select, replace=True, per_class=2, sampling=fs.Sampling(spares=1), engine="local")
+    tried_first(
+        study, fs.select, replace=True, per_class=2, sampling=fs.options.Sampling(spares=1), engine="local"
+    )
     now = selections.read_selection(Path(study))[0]
     assert now.definition["per_class"] == 2
     assert now.definition["spares"] == 1  # which never shrinks where a selection is extended
@@ -90,7 +92,9 @@ def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study:
         selections.read_selection(Path(study))[0],
         json.loads((Path(study) / "standings.json").read_text()),
     )
-    said = tried_first(study, fs.select, replace=True, maps=fs.MapRules(concordance="fwiou"), engine="local")
+    said = tried_first(
+        study, fs.select, replace=True, maps=fs.options.MapRules(concordance="fwiou"), engine="local"
+    )
     assert "standings of main: the selection was extended or replaced" in said.stale
     assert any(words.startswith("report of main") for words in said.stale)
     old = kept(study)[0]
@@ -115,8 +119,8 @@ def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
 ) -> None:
     scale = str(tmp_path / "scale.json")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=scale)
-    fs.select(study, as_="sized", maps=fs.MapRules(scale=scale), engine="local")
-    fs.select(study, as_="free", maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
+    fs.select(study, as_="sized", maps=fs.options.MapRules(scale=scale), engine="local")
+    fs.select(study, as_="free", maps=fs.options.MapRules(constraints="none"), per_class=2, engine="local")
     fs.select(study, goal="order", budget=3, engine="local")
     before = {
         name: selections.read_selection(Path(study), name)[0].definition
@@ -182,18 +186,22 @@ def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_the
         "".join(f"{name},{'low' if k < 2 else 'high'}\n" for k, name in enumerate(names))
         + "low,all\nhigh,all\n"
     )
-    few = fs.ClassifierRules(confidence=0.2, cap=5, cap_rule="scanned", without=[names[0]])
+    few = fs.options.ClassifierRules(confidence=0.2, cap=5, cap_rule="scanned", without=[names[0]])
     fs.select(
-        study, top=4, classifiers=replace(few, distance=str(far)), sampling=fs.Sampling(spares=1), seed=3
+        study,
+        top=4,
+        classifiers=replace(few, distance=str(far)),
+        sampling=fs.options.Sampling(spares=1),
+        seed=3,
     )
     fs.select(study, as_="path", top=4, classifiers=replace(few, distance="path", hierarchy=str(parents)))
-    fs.select(study, as_="above", top=4, classifiers=fs.ClassifierRules(hierarchy=str(parents)))
+    fs.select(study, as_="above", top=4, classifiers=fs.options.ClassifierRules(hierarchy=str(parents)))
     fs.select(
         study,
         as_="drawn",
         budget=5,
-        classifiers=fs.ClassifierRules(distance=str(far)),
-        sampling=fs.Sampling(temperature=0.5),
+        classifiers=fs.options.ClassifierRules(distance=str(far)),
+        sampling=fs.options.Sampling(temperature=0.5),
     )
     before = {
         name: selections.read_selection(Path(study), name)[0].definition
@@ -215,7 +223,7 @@ def follow_selections(study: str) -> None:
 
 
 def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, corpus: made.Corpus) -> None:
-    fs.select(study, as_="other", maps=fs.MapRules(concordance="fwiou"), engine="local")
+    fs.select(study, as_="other", maps=fs.options.MapRules(concordance="fwiou"), engine="local")
     tried_first(study, fs.select, remove="other")
     assert selections.names(Path(study)) == ["main"]
     assert not (Path(study) / "removed").exists()
@@ -238,7 +246,7 @@ def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, c
     [
         {"selector": "random", "budget": 6, "seed": 3},
         {"goal": "order", "budget": 6},
-        {"sampling": fs.Sampling(temperature=0.5), "budget": 6},
+        {"sampling": fs.options.Sampling(temperature=0.5), "budget": 6},
     ],
     ids=["by a selector", "for a goal", "with a temperature"],
 )

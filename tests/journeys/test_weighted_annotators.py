@@ -45,7 +45,7 @@ def test_answers_count_by_weights_and_the_standings_record_them(study: Path) -> 
     plain = fs.rank(str(study))
     before = (study / "standings.json").read_bytes()
     assert b"weight" not in before
-    found = fs.rank(str(study), votes=fs.VoteRules(weight_annotators=True))
+    found = fs.rank(str(study), votes=fs.options.VoteRules(weight_annotators=True))
     rows = Answers(study).answers("labels")
     numbers = {key: k for k, key in enumerate(dict.fromkeys(row[:2] for row in rows))}
     by_hand = answer_weights(
@@ -72,7 +72,10 @@ def test_answers_count_by_weights_and_the_standings_record_them(study: Path) -> 
 
 def test_where_nobodys_accuracy_can_be_estimated_all_count_the_same_and_that_is_noted(study: Path) -> None:
     fs.label.remove(str(study), selection="main", by=["ben", "dan", "eve"])
-    plain, found = fs.rank(str(study)), fs.rank(str(study), votes=fs.VoteRules(weight_annotators=True))
+    plain, found = (
+        fs.rank(str(study)),
+        fs.rank(str(study), votes=fs.options.VoteRules(weight_annotators=True)),
+    )
     assert {name: one.scores for name, one in found.rankings.items()} == {
         name: one.scores for name, one in plain.rankings.items()
     }
@@ -81,7 +84,7 @@ def test_where_nobodys_accuracy_can_be_estimated_all_count_the_same_and_that_is_
 
 
 def test_the_next_line_keeps_the_weights_while_answers_come(study: Path) -> None:
-    fs.rank(str(study), votes=fs.VoteRules(weight_annotators=True))
+    fs.rank(str(study), votes=fs.options.VoteRules(weight_annotators=True))
     image, class_, *_ = Answers(study).answers("labels")[0]
     Answers(study).answer([(image, class_, "fay", "no")], "test")
     assert str(fs.status(str(study)).next).endswith("--weight-annotators")

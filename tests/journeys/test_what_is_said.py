@@ -119,7 +119,7 @@ def test_one_of_a_kind_is_said_in_the_singular(tmp_path: Path, capsys: pytest.Ca
     said.append(repr(fs.status(study)))
     said.append(repr(fs.predict(study, corpus.models, engine="local")))
     said.append(repr(fs.compare(study, engine="local")))
-    said.append(repr(fs.select(study, maps=fs.MapRules(constraints="none"))))
+    said.append(repr(fs.select(study, maps=fs.options.MapRules(constraints="none"))))
     fs.label.import_(study, str(corpus.truth))
     said += [repr(fs.rank(study, resamples=20, engine="local")), repr(fs.report(study)), repr(fs.plan(study))]
     said.append(capsys.readouterr().out)

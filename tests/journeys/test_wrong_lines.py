@@ -623,7 +623,7 @@ def _make_maps(folder: Path) -> made.Corpus:
     at = further("compared")
     fs.compare(str(at), engine="local")
     fs.select(str(further("drawn")), goal="order", budget=2, engine="local")
-    fs.select(str(further("pointed")), sampling=fs.Sampling(points=10), engine="local")
+    fs.select(str(further("pointed")), sampling=fs.options.Sampling(points=10), engine="local")
     at = further("selected")
     fs.select(str(at), engine="local")
     at = further("labelled")

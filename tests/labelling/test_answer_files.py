@@ -150,7 +150,7 @@ def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Pa
 def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_for(
     made: made_answers.Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     asked = [tuple(line.split(",")[:2]) for line in path.read_text().splitlines()[1:]]
@@ -182,7 +182,7 @@ def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_fo
 def test_a_label_settles_a_question_that_answers_left_open(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
-    fs.select(made.study, top=1, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=1, sampling=fs.options.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     image, class_ = path.read_text().splitlines()[1].split(",")[:2]
@@ -198,7 +198,7 @@ def test_a_label_settles_a_question_that_answers_left_open(
 def test_what_somebody_filled_in_is_never_written_over(
     made: made_answers.Answers, tmp_path: Path, words: str, taken: bool
 ) -> None:
-    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
     path = tmp_path / "q.csv"
     fs.label.export(made.study, str(path))
     fs.label.export(made.study, str(path))  # nobody filled anything in yet
@@ -214,7 +214,7 @@ def test_what_somebody_filled_in_is_never_written_over(
 
 
 def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
-    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
     table = made.tables["model-0"]
     with refused(
         LabellingError, r"model-0.csv: already exists and is not a table of questions; give another file"
@@ -226,7 +226,7 @@ def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_an
 def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_nothing_is_open(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
-    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
     path = tmp_path / "my questions.csv"
     said = repr(fs.label.export(made.study, str(path))).splitlines()
     assert said[-1] == f"  faultscape label import {made.study} '{path}'"
@@ -239,7 +239,7 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
 
 
 def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
-    fs.select(made.study, top=2, sampling=fs.Sampling(spares=0))
+    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
     with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Remove --truth"):
         fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
     made_answers.import_labels(made, made.images[:1])

@@ -167,7 +167,7 @@ def test_an_image_called_classes_is_labelled_as_any_other(tmp_path: Path) -> Non
     fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "list.json"))
     fs.predict(study, {"a": tmp_path / "a", "b": tmp_path / "b"}, engine="local")
     fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(spares=0), per_class=2)
+    fs.select(study, sampling=fs.options.Sampling(spares=0), per_class=2)
     fs.label.export(study, str(tmp_path / "out"), format="labelme", prefill="a")
     assert {p.name for p in (tmp_path / "out").glob("*.json")} == {"classes.json", "labels.json"}
     fs.label.import_(study, str(tmp_path / "out"))

@@ -56,7 +56,7 @@ def main(
         return run("slowly:call", told, **options | {"begin_here": False})
 
     if not Path(study, "study.toml").exists():
-        fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=1))
+        fs.collect(study, photos, classes=classes, storage=fs.options.Storage(shard_size=1))
     workers = 2 if where == "processes" else None
     engine.run = slow
     if "predict" in verbs:
@@ -64,8 +64,10 @@ def main(
     if "compare" in verbs:
         fs.compare(study, engine=where, workers=workers)
     if "select" in verbs:
-        fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=where, workers=workers)
-        fs.select(study, sampling=fs.Sampling(points=30), engine=where, workers=workers)
+        fs.select(
+            study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=where, workers=workers
+        )
+        fs.select(study, sampling=fs.options.Sampling(points=30), engine=where, workers=workers)
     if "measure" in verbs:
         fs.label.import_(study, truth)
         fs.measure(study, engine=where, resamples=10, worst=0, workers=workers)

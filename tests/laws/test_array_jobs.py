@@ -74,13 +74,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def begun(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
+    )
     fs.label.import_(str(study), str(corpus.truth))
     return study
 
 
 def ended(study: Path) -> dict[str, bytes]:
-    fs.select(str(study), maps=fs.MapRules(constraints="class"), per_class=2, engine="local")
+    fs.select(str(study), maps=fs.options.MapRules(constraints="class"), per_class=2, engine="local")
     fs.measure(str(study), engine="local", resamples=10, worst=0, skip=True)
     return made.bytes_under(study, *COVERED)
 

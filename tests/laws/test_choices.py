@@ -88,10 +88,10 @@ def test_a_measurement_takes_every_choice_and_no_other(name: str) -> None:
 
 def test_a_group_of_definitions_leaves_open_what_is_not_given_so_that_a_preset_decides() -> None:
     of_presets = {"thresholds", "rounding"}
-    named = {field.name for field in fields(fs.Definitions())}
+    named = {field.name for field in fields(fs.options.Definitions())}
     assert named == {field.name for field in fields(Definitions)} - of_presets | {"divisor", "boundaries"}
-    assert definitions_given(fs.Definitions()) == {}
-    given = definitions_given(fs.Definitions(absent="nan", bins=15, divisor=9, boundaries=False))
+    assert definitions_given(fs.options.Definitions()) == {}
+    given = definitions_given(fs.options.Definitions(absent="nan", bins=15, divisor=9, boundaries=False))
     assert given == {"absent": "nan", "bins": 15}  # although they are the defaults
     assert (define("figure3").absent, define("figure3", **given).absent) == ("zero", "nan")
 
@@ -111,7 +111,7 @@ LISTED: dict[
     str, tuple[Any, str, tuple[str, ...]]
 ] = {  # what help lists by hand beside file.py:NAME: whose docstring, of which option, from which catalogue
     "run: concordances": (fs.run, "concordance", tuple(CONCORDANCES)),
-    "select: concordances": (fs.MapRules, "concordance", tuple(CONCORDANCES)),
+    "select: concordances": (fs.options.MapRules, "concordance", tuple(CONCORDANCES)),
     "select: selectors": (fs.select, "selector", NAMES),
     "export: label formats": (fs.label.export, "format", tuple(form.name for form in FORMATS)),
     "import: label formats": (fs.label.import_, "format", tuple(form.name for form in FORMATS)),

@@ -25,15 +25,15 @@ import faultscape as fs
 from numpy._core._multiarray_umath import __cpu_features__ as units
 study, photos, classes, truth, sure, *models = sys.argv[1:]
 named = dict(m.split("=", 1) for m in models)
-fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=5))
+fs.collect(study, photos, classes=classes, storage=fs.options.Storage(shard_size=5))
 fs.predict(study, named, engine="local")
 fs.compare(study, engine="local")
 fs.scale(truth, classes=classes, output=study + "/scale.json")
-fs.select(study, maps=fs.MapRules(scale=study + "/scale.json", concordance="fwiou"))
+fs.select(study, maps=fs.options.MapRules(scale=study + "/scale.json", concordance="fwiou"))
 fs.label.import_(study, truth)
 fs.rank(study, resamples=200, engine="local")
 two = dict(list(named.items())[:2])  # without numba it is slow
-scores = fs.ScoreFolders(confidence=dict.fromkeys(two, sure))
+scores = fs.options.ScoreFolders(confidence=dict.fromkeys(two, sure))
 fs.measure(truth, two, classes=classes, scores=scores, output=study + "/measured", engine="local", resamples=50)
 print(units.get("X86_V3"))
 """

@@ -34,10 +34,12 @@ SHARD = 3  # eight shards of 24 images
 
 
 def line(study: str, corpus: made.Corpus, engine: str) -> None:
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
+    )
     fs.predict(study, corpus.models, engine=engine, workers=2)
     fs.compare(study, engine=engine, workers=2)
-    fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
+    fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
     if not Path(study, "truth").exists():
         fs.label.import_(study, str(corpus.truth))
     fs.measure(study, engine=engine, workers=2, resamples=10, worst=0)
@@ -174,10 +176,10 @@ import faultscape as fs
 from faultscape.engine import processes
 processes.PAYS = -1  # workers whenever there is more than one call left
 study, photos, classes, truth, engine, *models = sys.argv[1:]
-fs.collect(study, photos, classes=classes, storage=fs.Storage(shard_size=3))
+fs.collect(study, photos, classes=classes, storage=fs.options.Storage(shard_size=3))
 fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
-fs.select(study, maps=fs.MapRules(constraints="class"), per_class=2, engine=engine)
+fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine)
 fs.label.import_(study, truth)
 fs.measure(study, engine=engine, resamples=10, worst=0)
 """

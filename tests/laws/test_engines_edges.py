@@ -113,7 +113,9 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     corpus, study = made.corpus(tmp_path, images=22, models=3), tmp_path / "study"
     for k in (4, 9, 13):  # near-duplicates, in other shards than the first of their group
         shutil.copyfile(corpus.photos / "part0/photo 000.png", corpus.photos / f"{corpus.ids[k]}.png")
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
+    fs.collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     settings, pool, models = (
@@ -150,9 +152,9 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     monkeypatch.setattr(engine, "run", lambda *given, **options: reversed([*run(*given, **options)]))
     slots = fs.select(
         str(study),
-        maps=fs.MapRules(constraints="class"),
+        maps=fs.options.MapRules(constraints="class"),
         per_class=2,
-        sampling=fs.Sampling(spares=2, keep_duplicates=keep),
+        sampling=fs.options.Sampling(spares=2, keep_duplicates=keep),
         engine="local",
     )
     assert slots.rows == once.rows

@@ -67,7 +67,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 def predicted(study: Path, corpus: made.Corpus) -> Path:
     fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD)
+        str(study),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.options.Storage(shard_size=SHARD),
     )
     fs.predict(str(study), corpus.models, engine="local")
     return study
@@ -178,7 +181,10 @@ def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_pat
     fs.compare(str(study), engine="local")
     fresh = tmp_path / "fresh"
     fs.collect(
-        str(fresh), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD)
+        str(fresh),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.options.Storage(shard_size=SHARD),
     )
     fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
     fs.compare(str(fresh), engine="local")

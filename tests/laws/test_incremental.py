@@ -64,12 +64,14 @@ def copy(plain: tuple[Path, fs.nouns.Standings], tmp_path: Path) -> str:
 
 
 def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.nouns.Standings:
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
+    )
     for names in steps:
         fs.predict(study, {name: corpus.models[name] for name in names}, engine="local")
         if len(read_settings(Path(study)).models) > 1:
             fs.compare(study, engine="local")
-            fs.select(study, maps=fs.MapRules(constraints="class"))
+            fs.select(study, maps=fs.options.MapRules(constraints="class"))
     fs.label.import_(study, str(corpus.truth))
     return fs.rank(study, resamples=50, engine="local")
 
@@ -183,12 +185,14 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(
     slots, standings = [], []
     for cells in ("full", "diagonal"):
         study = str(tmp_path / cells)
-        fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
+        fs.collect(
+            study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
+        )
         toml = Path(study) / "study.toml"
         toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
         fs.predict(study, corpus.models | {"model-1": thin}, engine="local")
         fs.compare(study, engine="local")
-        slots.append(fs.select(study, maps=fs.MapRules(concordance="fwiou")).rows)
+        slots.append(fs.select(study, maps=fs.options.MapRules(concordance="fwiou")).rows)
         fs.label.import_(study, str(corpus.truth))
         standings.append(fs.rank(study, resamples=20, engine="local"))
     assert slots[0] == slots[1]
@@ -206,7 +210,9 @@ def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
     study, names = str(tmp_path / "study"), list(corpus.models)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=5))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
+    )
     fs.predict(study, {n: corpus.models[n] for n in names[:3]}, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))

@@ -55,7 +55,7 @@ def begun(root: Path, study: Path) -> dict[str, str]:
         str(root / "photos"),
         task="classification",
         classes=str(root / "classes.txt"),
-        storage=fs.Storage(shard_size=SHARD),
+        storage=fs.options.Storage(shard_size=SHARD),
     )
     return {"net": f"{root / 'own.py'}:logits"}
 

@@ -29,7 +29,7 @@ def test_models_in_another_order_have_the_same_numbers(tmp_path: Path) -> None:
             classes=str(corpus.classes),
             output=str(tmp_path / names[0]),
             resamples=50,
-            scores=fs.ScoreFolders(confidence=dict.fromkeys(names, sure)),
+            scores=fs.options.ScoreFolders(confidence=dict.fromkeys(names, sure)),
             engine="local",
         ).models
         for names in ([*corpus.models], [*corpus.models][::-1])

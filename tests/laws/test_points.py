@@ -56,7 +56,7 @@ def campaign(study: str, corpus: made.Corpus, engine: str = "local", models: tup
         (some / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(corpus.truth / f"{image}.png", some / f"{image}.png")
     run = {"engine": engine, "workers": 2}
-    fs.select(study, sampling=fs.Sampling(points=FIRST), **run)
+    fs.select(study, sampling=fs.options.Sampling(points=FIRST), **run)
     answer(study, corpus)
     fs.label.import_(study, str(some))
     fs.select(study, as_="points", more=MORE, **run)
@@ -129,15 +129,15 @@ def test_one_image_of_each_group_of_near_duplicates_and_of_the_pool_alone_is_dra
     twin, single = corpus.ids[0], corpus.ids[1]
     shutil.copy(photos / f"{twin}.png", photos / f"{single}.png")
     study = compared(tmp_path / "study", corpus, photos=photos, shard_size=3)
-    found = fs.select(study, sampling=fs.Sampling(points=300), engine="local").points
+    found = fs.select(study, sampling=fs.options.Sampling(points=300), engine="local").points
     assert found[0].pool == 9 * 36 * 48
     assert len({twin, single} & {point.image for point in found}) == 1
     each = fs.select(
-        study, sampling=fs.Sampling(points=300, keep_duplicates=True), as_="each", engine="local"
+        study, sampling=fs.options.Sampling(points=300, keep_duplicates=True), as_="each", engine="local"
     )
     assert each.points[0].pool == 10 * 36 * 48
     fs.collect(study, str(corpus.photos), set_="more", role="train")
-    again = fs.select(study, sampling=fs.Sampling(points=300), as_="again", engine="local")
+    again = fs.select(study, sampling=fs.options.Sampling(points=300), as_="again", engine="local")
     assert again.points == found
 
 

@@ -84,7 +84,7 @@ def test_draws_take_what_is_labelled_or_asked_for_and_the_groups_and_probabiliti
 ) -> None:
     before = drawn(study, name="before", **DRAWN[how])
     fs.select(study, remove="before")
-    fs.select(study, maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
+    fs.select(study, maps=fs.options.MapRules(constraints="none"), per_class=2, engine="local")
     asked = set(read_selection(Path(study), "main")[0].images)
     others = [row.image for row in before if row.image not in asked and twin(corpus, row.image) not in asked]
     labelled = [twin(corpus, image) for image in others[:1]]
@@ -193,7 +193,12 @@ def test_what_does_not_count_claims_no_group(
             made.write(tmp_path / "void" / f"{image}.png", whole)
         fs.label.import_(study, str(tmp_path / "void"))
     else:
-        duels = {"maps": fs.MapRules(constraints="none"), "per_class": 10, "as_": "old", "engine": "local"}
+        duels = {
+            "maps": fs.options.MapRules(constraints="none"),
+            "per_class": 10,
+            "as_": "old",
+            "engine": "local",
+        }
         fs.select(study, **duels)
         # labelled, so that it is kept under a dated name
         label(study, corpus, [before[0].image], tmp_path / "labels")
@@ -231,12 +236,15 @@ def test_neither_names_nor_the_order_of_files_nor_engines_decide_which_image_sta
     away = tmp_path / "renamed"
     other = str(tmp_path / "other")
     fs.collect(
-        other, str(away / corpus.photos.name), classes=str(corpus.classes), storage=fs.Storage(shard_size=6)
+        other,
+        str(away / corpus.photos.name),
+        classes=str(corpus.classes),
+        storage=fs.options.Storage(shard_size=6),
     )
     fs.predict(other, {name: away / Path(path).name for name, path in corpus.models.items()}, engine="local")
     fs.compare(other, engine="local")
     for each in (study, other):
-        fs.select(each, maps=fs.MapRules(constraints="none"), engine="local")
+        fs.select(each, maps=fs.options.MapRules(constraints="none"), engine="local")
         fs.select(each, as_="zzz", selector="random", seed=5, budget=4, engine="local")
     some = [image for image in corpus.ids if family(corpus, image) in (1, 4, 7)]
     label(study, corpus, some, tmp_path / "some")
@@ -287,7 +295,7 @@ def test_collect_and_select_say_how_many_images_are_not_drawn(
     drawn(study, 3)
     said = "near-duplicates: 14 of 28 images are not drawn, because they nearly equal others\n"
     assert said in capsys.readouterr().out
-    drawn(study, 3, "all", sampling=fs.Sampling(keep_duplicates=True))
+    drawn(study, 3, "all", sampling=fs.options.Sampling(keep_duplicates=True))
     assert "near-duplicates" not in capsys.readouterr().out
     alone = made.corpus(tmp_path / "alone", images=3, models=1)
     assert "draws" not in repr(
@@ -299,7 +307,7 @@ def test_collect_and_select_say_how_many_images_are_not_drawn(
 def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_run_writes_nothing(
     study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fs.select(study, maps=fs.MapRules(constraints="none"), per_class=2, engine="local")
+    fs.select(study, maps=fs.options.MapRules(constraints="none"), per_class=2, engine="local")
     duels = list(read_selection(Path(study), "main")[0].images)
     label(study, corpus, duels, tmp_path / "labels")
     groups = {family(corpus, image) for image in duels}
@@ -323,9 +331,9 @@ def test_select_and_plan_say_how_many_new_images_are_labelled_already_and_a_dry_
     capsys.readouterr()
     fs.select(study, as_="order", more=11, engine="local")
     assert f"11 images added, {left or 'none'} of them labelled already\n" in capsys.readouterr().out
-    again = tried(maps=fs.MapRules(constraints="none"), per_class=2, replace=True).splitlines()[0]
+    again = tried(maps=fs.options.MapRules(constraints="none"), per_class=2, replace=True).splitlines()[0]
     assert again == f"main: {len(duels)} images would be chosen, {len(duels)} of them labelled already"
-    wider = {"maps": fs.MapRules(constraints="none"), "per_class": 4}
+    wider = {"maps": fs.options.MapRules(constraints="none"), "per_class": 4}
     said = tried(**wider).splitlines()[0]
     held = len(duels)
     added = len(set(fs.select(study, engine="local", **wider).images) - set(duels))
@@ -400,7 +408,9 @@ def test_a_dry_run_never_writes_into_a_store(
 ) -> None:
     study = str(tmp_path / "study")
     there = f"{bucket.uri}/studies/one"
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(store=there))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(store=there)
+    )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     label(study, corpus, corpus.ids[:4], tmp_path / "labels")
@@ -416,7 +426,7 @@ def test_a_dry_run_never_writes_into_a_store(
 def test_a_stale_selection_asks_for_its_images_only_if_it_can_be_extended(
     study: str, corpus: made.Corpus
 ) -> None:
-    duels = {"maps": fs.MapRules(constraints="none"), "per_class": 3, "engine": "local"}
+    duels = {"maps": fs.options.MapRules(constraints="none"), "per_class": 3, "engine": "local"}
     fs.select(study, **duels)
     asked = set(read_selection(Path(study), "main")[0].images)
     fs.predict(study, remove=["model-2"])

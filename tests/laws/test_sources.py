@@ -328,7 +328,7 @@ def test_the_check_finds_what_is_wrong(
         str(tmp_path / "study"),
         str(corpus.photos),
         classes=str(corpus.classes),
-        storage=fs.Storage(shard_size=3),
+        storage=fs.options.Storage(shard_size=3),
     )
     entry = catalogue.source_of("m", place)
     times = iter(range(1000))
@@ -354,7 +354,9 @@ def test_a_kind_of_ones_own_goes_the_whole_way(
 ) -> None:
     place, change = own(corpus, tmp_path)
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
+    )
     assert fs.predict(study, {"own": place, "folder": corpus.models["model-0"]}, workers=2).models == {
         "own": (5, 0),
         "folder": (5, 0),
@@ -542,7 +544,9 @@ def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Cor
     with np.load(tmp_path / "maps.npz") as held:
         rest = {id_: held[id_] for id_ in held if id_ != lost}
     np.savez(tmp_path / "maps.npz", **rest)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=3))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
+    )
     assert fs.predict(study, {"own": place}, engine="local").models == {"own": (4, 1)}
     (row,) = read_failures(Path(study))
     assert row.image == lost
@@ -569,7 +573,7 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
         str(corpus.photos),
         classes=str(corpus.classes),
         task="classification",
-        storage=fs.Storage(shard_size=3),
+        storage=fs.options.Storage(shard_size=3),
     )
     fs.predict(str(study), {"m": place})
     before = made.bytes_under(study, "predictions")

@@ -119,7 +119,7 @@ CHANGES: dict[str, Callable[[str], Any]] = {
     "draws gone": lambda study: fs.select(study, remove="order"),
     "duels grown": lambda study: fs.select(study, per_class=2, engine="local"),
     "image gone": lambda study: collect(study, remove=[Study(study).images[0]]),
-    "groups": lambda study: collect(study, grouping=fs.Grouping(block=4)),
+    "groups": lambda study: collect(study, grouping=fs.options.Grouping(block=4)),
     "model renamed": lambda study: fs.predict(study, rename=["model-0=zero"]),
     "model gone": lambda study: fs.predict(study, remove=["model-0"]),
     "damaged": damage,

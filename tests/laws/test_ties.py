@@ -86,7 +86,9 @@ def of_maps(root: Path, ids: list[str]) -> str:
         for name, own in maps.items():
             made.write(root / "maps" / name / f"{ids[k]}.png", own[kind])
     study = str(root / "study")
-    fs.collect(study, str(root / "photos"), classes=str(corpus.classes), storage=fs.Storage(shard_size=7))
+    fs.collect(
+        study, str(root / "photos"), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=7)
+    )
     fs.predict(study, {name: root / "maps" / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
     fs.label.import_(study, str(root / "truth"))
@@ -110,7 +112,7 @@ def of_classes(root: Path, ids: list[str], order: np.ndarray | None = None, *, p
         source,
         task="classification",
         classes=str(root / "classes.txt"),
-        storage=fs.Storage(shard_size=7),
+        storage=fs.options.Storage(shard_size=7),
     )
     for name, share in (("one", 0.2), ("two", 0.4), ("three", 0.5), ("truth", 0.0)):
         said = np.where(rng.random(IMAGES) < share, rng.integers(0, len(NAMES), IMAGES), truth)
@@ -220,8 +222,8 @@ def test_what_is_chosen_among_equals_is_from_everywhere(tmp_path: Path) -> None:
             study,
             as_=f"s{seed}",
             top=60,
-            classifiers=fs.ClassifierRules(cap=60, confidence=0.0),
-            sampling=fs.Sampling(keep_duplicates=True),
+            classifiers=fs.options.ClassifierRules(cap=60, confidence=0.0),
+            sampling=fs.options.Sampling(keep_duplicates=True),
             seed=seed,
         )
         chosen[seed] = [int(image.split("/")[1]) for image in slots.images]

@@ -518,7 +518,7 @@ class WalkOfMaps(Walk):
             preset="fishyscapes-v1",
             objects=str(self.made.cutouts),
             seed=seed,
-            blending=fs.Blending(smallest=9),
+            blending=fs.options.Blending(smallest=9),
         )
 
     @rule(name=st.sampled_from(["contrast-1", "elastic_transform-3", "fishyscapes-v1"]))

@@ -34,8 +34,8 @@ def study(data: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
         fs.select(
             study,
             as_=concordance,
-            maps=fs.MapRules(concordance=concordance, scale=str(root / "scale.json")),
-            sampling=fs.Sampling(keep_duplicates=True),
+            maps=fs.options.MapRules(concordance=concordance, scale=str(root / "scale.json")),
+            sampling=fs.options.Sampling(keep_duplicates=True),
         )
     fs.label.import_(study, str(data / "camvid" / "testannot"))
     return study

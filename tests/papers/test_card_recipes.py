@@ -128,7 +128,9 @@ def test_table_3_of_s3_is_in_distribution_and_has_all_classes_beside(
     ]
     assert "InD: in distribution, without chair, sofa (s3-paper): withheld pixels are left" in repr(said)
     in_distribution = find_cell(said.document, "one", "main", "miou", holdout="s3-paper")
-    measured = fs.measure(str(study), part=fs.StudyPart(holdout="s3-paper"), resamples=0, engine="local")
+    measured = fs.measure(
+        str(study), part=fs.options.StudyPart(holdout="s3-paper"), resamples=0, engine="local"
+    )
     assert in_distribution is not None
     assert in_distribution["value"] == measured.models["one"]["miou"]["value"]
 
@@ -172,7 +174,7 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     monkeypatch.setattr(fs, "predict", partial(fs.predict, engine="local"))
     study, few = (
         str(tmp_path / "study"),
-        fs.TrainingPlan(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
+        fs.options.TrainingPlan(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0),
     )
     fishyscapes.base(study, str(root / "cityscapes"), train=True)
     fishyscapes.static(study, None, frames=2)
@@ -182,9 +184,9 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     assert cv2.imwrite(str(tmp_path / "other" / "noise.png"), noise)
     models = fishyscapes.train(study, "segformer-b0", few, str(tmp_path / "other"))
     assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES, fishyscapes.PASTED]
-    quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
-    block = fs.MethodOptions(steps=2, width=4, batch=1)
-    card = fishyscapes.rows(study, models, quick, fs.FitData(keep_embeddings=600), block).document
+    quick = fs.options.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
+    block = fs.options.MethodOptions(steps=2, width=4, batch=1)
+    card = fishyscapes.rows(study, models, quick, fs.options.FitData(keep_embeddings=600), block).document
     rows = {
         (cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"
     }

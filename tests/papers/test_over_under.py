@@ -131,7 +131,7 @@ def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path:
         classes=3,
         output=out,
         worst=0,
-        definitions=fs.Definitions(boundaries=False),
+        definitions=fs.options.Definitions(boundaries=False),
     ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert (row["first"], row["second"]) == ("says", "never")

@@ -50,7 +50,7 @@ def test_made_scores_of_real_frames_are_judged_as_by_scikit_learn(
         labels.append(mask[mask != 255])
     found = fs.measure(
         str(tmp_path / "masks"),
-        scores=fs.ScoreFolders(anomaly={kind: str(tmp_path / kind) for kind in ("plain", "offset")}),
+        scores=fs.options.ScoreFolders(anomaly={kind: str(tmp_path / kind) for kind in ("plain", "offset")}),
         output=str(tmp_path / "out"),
         resamples=0,
         worst=0,

@@ -41,7 +41,7 @@ def study(tmp_path: Path) -> str:
         str(tmp_path / "ids.csv"),
         task="classification",
         classes=str(tmp_path / "classes.json"),
-        storage=fs.Storage(shard_size=2),
+        storage=fs.options.Storage(shard_size=2),
     )
     return str(tmp_path / "study")
 

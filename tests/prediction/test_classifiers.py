@@ -49,7 +49,7 @@ def study(tmp_path: Path) -> str:
         str(tmp_path / "photos"),
         task="classification",
         classes=str(tmp_path / "classes.txt"),
-        storage=fs.Storage(shard_size=3),
+        storage=fs.options.Storage(shard_size=3),
     )
     return at
 
@@ -281,6 +281,8 @@ def test_a_window_is_refused_in_python_too(study: str, tmp_path: Path) -> None:
     import class_networks as nets
 
     with refused(OptionError, "--window is for label maps"):
-        fs.predict(study, f"net={nets.as_onnx(tmp_path / 'net.onnx')}", shown=fs.Shown(window="16x16"))
+        fs.predict(
+            study, f"net={nets.as_onnx(tmp_path / 'net.onnx')}", shown=fs.options.Shown(window="16x16")
+        )
     with refused(FaultscapeError):
         fs.predict(study, f"net={tmp_path / 'gone.onnx'}")

@@ -48,7 +48,7 @@ def study(tmp_path: Path) -> Path:
         str(tmp_path / "study"),
         str(corpus.photos),
         classes=str(corpus.classes),
-        storage=fs.Storage(shard_size=6),
+        storage=fs.options.Storage(shard_size=6),
     )
     return tmp_path / "study"
 

@@ -273,8 +273,10 @@ def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
     corpus: made.Corpus, study: Path, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tmp_path / "whole"
-    fs.collect(str(whole), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
-    fs.predict(str(whole), {"net": net}, engine="local", keep=ALL, hardware=fs.Hardware(batch=1))
+    fs.collect(
+        str(whole), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
+    fs.predict(str(whole), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(batch=1))
     run, seen = OnnxNetwork.run, []
 
     def killed(self: OnnxNetwork, block: np.ndarray, embeddings: tuple[str, ...]) -> object:
@@ -285,10 +287,10 @@ def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
 
     monkeypatch.setattr(OnnxNetwork, "run", killed)
     with pytest.raises(KeyboardInterrupt):
-        fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.Hardware(batch=1))
+        fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(batch=1))
     assert list((study / "predictions" / "net").glob(".spool-*"))
     seen[:] = [0] * 9
-    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.Hardware(batch=1))
+    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(batch=1))
     assert len(seen) - 9 < TRIAL + 6  # fewer than all pictures
     assert made.bytes_under(study, "predictions") == made.bytes_under(whole, "predictions")
     assert not list((study / "predictions" / "net").glob(".spool-*"))
@@ -310,10 +312,17 @@ def test_two_processes_write_the_bytes_of_one(
     corpus: made.Corpus, study: Path, net: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
-    fs.collect(str(other), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4))
-    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.Hardware(threads=1))
+    fs.collect(
+        str(other), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+    )
+    fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(threads=1))
     fs.predict(
-        str(other), {"net": net}, engine="processes", workers=2, keep=ALL, hardware=fs.Hardware(threads=1)
+        str(other),
+        {"net": net},
+        engine="processes",
+        workers=2,
+        keep=ALL,
+        hardware=fs.options.Hardware(threads=1),
     )
     assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
 

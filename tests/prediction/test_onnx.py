@@ -184,7 +184,9 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     network(tmp_path / "named.onnx", metadata={"faultscape.classes": json.dumps(order)})
     network(tmp_path / "plain.onnx")
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=2))
+    fs.collect(
+        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
+    )
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
     from faultscape.reading.pairs import read_block
@@ -246,7 +248,7 @@ def test_a_working_size_applies_to_networks_when_they_run_and_to_folders_when_th
     }
     assert stored == {"net": {(24, 24)}, "maps": {(36, 48)}}
     fs.compare(study, engine="local")
-    assert fs.select(study, maps=fs.MapRules(constraints="none")).images
+    assert fs.select(study, maps=fs.options.MapRules(constraints="none")).images
 
 
 def channels_last(path: Path, source: Path, height: object = "h2", width: object = "w2") -> Path:
@@ -354,7 +356,7 @@ def test_options_that_no_network_can_have_leave_the_study_as_it_was(
         fs.predict(
             study,
             {"net": network(tmp_path / "fixed.onnx", size=(48, 36))},
-            shown=fs.Shown(layout="nhwc"),
+            shown=fs.options.Shown(layout="nhwc"),
             engine="local",
         )
     assert made.bytes_under(Path(study), "*.toml") == before

@@ -294,7 +294,9 @@ def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothi
 ) -> None:
     net, run, meet = network(tmp_path / "net.onnx"), OnnxNetwork.run, threading.Barrier(3)
     one, three = (made.collected(corpus, tmp_path / name, shard_size=6) for name in ("one", "three"))
-    fs.predict(str(one), {"net": net}, engine="local", hardware=fs.Hardware(batch=1), keep=["confidence"])
+    fs.predict(
+        str(one), {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
+    )
 
     def together(self: OnnxNetwork, *given: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():  # where it is tried first
@@ -303,7 +305,9 @@ def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothi
 
     monkeypatch.setattr(OnnxNetwork, "run", together)
     monkeypatch.setattr(engine, "cores", lambda: 3)
-    fs.predict(str(three), {"net": net}, engine="local", hardware=fs.Hardware(batch=1), keep=["confidence"])
+    fs.predict(
+        str(three), {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
+    )
     assert made.bytes_under(three, "predictions") == made.bytes_under(one, "predictions")
 
 

@@ -64,7 +64,9 @@ def study(tmp_path: Path) -> Path:
         pixels = rng.integers(80, 256, (20, 24, 3), np.uint8)
         pixels[0, 0, 0] = 77 if k == 2 else 200
         made.write(tmp_path / "photos" / f"p{k}.png", pixels)
-    fs.collect(str(tmp_path / "study"), str(tmp_path / "photos"), classes=5, storage=fs.Storage(shard_size=1))
+    fs.collect(
+        str(tmp_path / "study"), str(tmp_path / "photos"), classes=5, storage=fs.options.Storage(shard_size=1)
+    )
     return tmp_path / "study"
 
 

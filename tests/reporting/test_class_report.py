@@ -81,7 +81,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     bare = root / "bare"
     collect(str(bare), str(ids), task="classification", classes=str(root / "classes.json"))
     predict(str(bare), sources, engine="local")
-    select(str(bare), top=4, classifiers=fs.ClassifierRules(cap=24, confidence=0.0))
+    select(str(bare), top=4, classifiers=fs.options.ClassifierRules(cap=24, confidence=0.0))
     select(str(bare), selector="random", budget=12)
     labels = table(
         root / "labels.csv", ["image", "label"], [[i, names[t]] for i, t in zip(IMAGES, TRUTH, strict=True)]

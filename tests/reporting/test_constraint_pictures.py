@@ -73,7 +73,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[made.Corpus, Page]:
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(root / "scale.json"))
-    fs.select(study, maps=fs.MapRules(scale=str(root / "scale.json")))
+    fs.select(study, maps=fs.options.MapRules(scale=str(root / "scale.json")))
     return corpus, Page(Path(fs.report(study).path).read_text(encoding="utf-8"))
 
 

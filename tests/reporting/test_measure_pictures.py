@@ -87,7 +87,7 @@ def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
         str(corpus.truth),
         {n: str(p) for n, p in corpus.models.items()},
         classes=str(corpus.classes),
-        files=fs.FileRules(images=str(corpus.photos)),
+        files=fs.options.FileRules(images=str(corpus.photos)),
         output=str(tmp_path / "out"),
         resamples=50,
         worst=1,
@@ -151,8 +151,8 @@ def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomal
         values[str(k)] = strength
     found = fs.measure(
         str(tmp_path / "masks"),
-        scores=fs.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]),
-        files=fs.FileRules(images=str(tmp_path / "photos")),
+        scores=fs.options.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]),
+        files=fs.options.FileRules(images=str(tmp_path / "photos")),
         output=str(tmp_path / "out"),
         resamples=20,
         worst=1,

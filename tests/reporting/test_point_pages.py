@@ -139,7 +139,7 @@ def test_both_pages_in_a_browser(browser: Any, tmp_path: Path, width: int) -> No
     study = str(made.collected(corpus, tmp_path / "study", 8))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
-    fs.select(study, sampling=fs.Sampling(points=80), engine="local")
+    fs.select(study, sampling=fs.options.Sampling(points=80), engine="local")
     maps = dict(zip(corpus.ids, corpus.truths, strict=True))
     with (tmp_path / "answers.csv").open("w", newline="") as file:
         out = csv.writer(file)
@@ -151,7 +151,7 @@ def test_both_pages_in_a_browser(browser: Any, tmp_path: Path, width: int) -> No
     fs.rank(study, selection="points")
     files = [
         Path(fs.report(study, selection="points").path),
-        Path(fs.measure(study, part=fs.StudyPart(selection="points")).path) / "report.html",
+        Path(fs.measure(study, part=fs.options.StudyPart(selection="points")).path) / "report.html",
     ]
     page = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme="dark" if width == 390 else "light"

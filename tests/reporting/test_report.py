@@ -46,11 +46,13 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         odd = next(iter(sorted((folder / "part0").glob("*.png"))))
         odd.rename(odd.with_name('a"onerror="alert(1)\' <b>.png'))
     study = root / "selected"
-    collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=6))
+    collect(
+        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=6)
+    )
     predict(str(study), {name: str(path) for name, path in corpus.models.items()}, engine="local")
     compare(str(study), engine="local")
     scale(str(corpus.truth), classes=str(corpus.classes), output=str(root / "scale.json"))
-    select(str(study), maps=fs.MapRules(scale=str(root / "scale.json")))
+    select(str(study), maps=fs.options.MapRules(scale=str(root / "scale.json")))
     labelled = shutil.copytree(study, root / "labelled")
     import_(str(labelled), str(corpus.truth))
     ranked = shutil.copytree(labelled, root / "ranked")

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import resource
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape import made_aside
 from faultscape.errors import StudyError
+from faultscape.process import made_aside
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import Failure, read_failures, rename_rows, replace_failures
 from refusals import refused, refused_line
@@ -29,11 +30,14 @@ OLD, NEW = b"old" * 1000, b"new" * 100_000
 def a_disk_that_takes_no_more_than(size: int) -> Iterator[None]:
     """Let every write beyond so many bytes of a file fail, as on a full disk: the first bytes are written."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    compiled = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # Python keeps the first bytes of a module that is imported meanwhile
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = compiled
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_file_whole_and_nothing_beside_it(tmp_path: Path) -> None:

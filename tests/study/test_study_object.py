@@ -26,7 +26,7 @@ def ranked(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Pat
     root = made.collected(corpus, tmp_path_factory.mktemp("ranked") / "study", shard_size=4)
     fs.predict(root, corpus.models, engine="local")
     fs.compare(root, engine="local")
-    fs.select(root, maps=fs.MapRules(constraints="class"))
+    fs.select(root, maps=fs.options.MapRules(constraints="class"))
     fs.label.import_(root, str(corpus.truth))
     fs.rank(root, resamples=20, engine="local")
     return root
@@ -128,7 +128,7 @@ def test_labels_of_images_that_left_change_a_truth_and_images_without_a_label_do
 def test_images_of_made_sets_are_in_no_group_and_enter_no_number_of_the_study(
     study: fs.Study, corpus: made.Corpus
 ) -> None:
-    fs.collect(str(study.root), str(corpus.photos), grouping=fs.Grouping(group="{group}/*"))
+    fs.collect(str(study.root), str(corpus.photos), grouping=fs.options.Grouping(group="{group}/*"))
     before = study.reread().photos_key()
     fs.stress.corrupt(str(study.root), corruption=["brightness"], severities="1")
     assert len(study.reread().images) == 12

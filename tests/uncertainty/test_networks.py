@@ -313,7 +313,7 @@ def test_a_network_of_a_folder_is_trained_and_built_again_without_it(torch, tmp_
     torch.set_grad_enabled(True)
     study = make_study(tmp_path)
     small_vit().save_pretrained(tmp_path / "vit")
-    plan = fs.TrainingPlan(steps=2, batch=2, crop="32x32", scale="1,1")
+    plan = fs.options.TrainingPlan(steps=2, batch=2, crop="32x32", scale="1,1")
     made = fs.train(study, "net", backbone=str(tmp_path / "vit"), plan=plan)
     (tmp_path / "vit" / "model.safetensors").unlink()
     (tmp_path / "vit" / "config.json").unlink()

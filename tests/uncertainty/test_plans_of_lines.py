@@ -30,18 +30,18 @@ def test_a_head_that_starts_from_a_network_takes_a_fifth_of_the_steps_of_camvid_
         for words in ({}, {"head": "gp", "init": "plain"}, {"head": "gp", "from_scratch": True})
     ]
     assert steps == [600, 120, 600]
-    assert plan_of("camvid-small", init="plain", plan=fs.TrainingPlan(steps=7)).all_steps(305) == 7
-    assert plan_of("camvid-small", init="plain", plan=fs.TrainingPlan(epochs=2)).all_steps(305) == 2 * (
-        305 // 8
-    )
+    assert plan_of("camvid-small", init="plain", plan=fs.options.TrainingPlan(steps=7)).all_steps(305) == 7
+    assert plan_of("camvid-small", init="plain", plan=fs.options.TrainingPlan(epochs=2)).all_steps(
+        305
+    ) == 2 * (305 // 8)
 
 
 @pytest.mark.parametrize("init", [None, "plain"])
 def test_the_epochs_of_s3_are_those_of_the_batch_that_a_line_asks_for(init: str | None) -> None:
     assert plan_of("s3-paper", init=init).all_steps(CITYSCAPES) == 100 * (CITYSCAPES // 64)
-    assert plan_of("s3-paper", init=init, plan=fs.TrainingPlan(batch=8)).all_steps(CITYSCAPES) == 100 * (
-        CITYSCAPES // 8
-    )
+    assert plan_of("s3-paper", init=init, plan=fs.options.TrainingPlan(batch=8)).all_steps(
+        CITYSCAPES
+    ) == 100 * (CITYSCAPES // 8)
 
 
 def test_the_code_of_s3_trains_batch_ensembles_on_ade20k_for_half_of_the_epochs() -> None:

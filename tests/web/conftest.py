@@ -33,6 +33,8 @@ def study(tmp_path: Path, clock: Clock) -> Path:  # noqa: ARG001 - whoever has a
         '{"classes": [{"name": "cat"}, {"name": "dog", "synonyms": ["hound"]}]}'
     )
     fs.collect(
-        str(tmp_path / "study"), web=fs.WebImages(queries=True), classes=str(tmp_path / "classes.json")
+        str(tmp_path / "study"),
+        web=fs.options.WebImages(queries=True),
+        classes=str(tmp_path / "classes.json"),
     )
     return tmp_path / "study"

@@ -22,7 +22,7 @@ def reviewed(server: Server, study: Path, tmp_path: Path) -> Path:
     """A study with four downloaded pictures: p0 ... p3."""
     rows = [f"{server.picture(f'/{k}.png', picture(k))},p{k},CC0 1.0" for k in range(4)]
     (tmp_path / "urls.csv").write_text("\n".join(["url,id,licence", *rows]))
-    fs.collect(str(study), web=fs.WebImages(urls=str(tmp_path / "urls.csv"), rate=1000.0))
+    fs.collect(str(study), web=fs.options.WebImages(urls=str(tmp_path / "urls.csv"), rate=1000.0))
     return study
 
 
@@ -59,14 +59,18 @@ def test_later_decisions_join_earlier_ones(
     reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fs.collect(
-        str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n"))
+        str(reviewed),
+        web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n")),
     )
     fs.collect(
-        str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n"))
+        str(reviewed),
+        web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n")),
     )
     assert ids(reviewed) == ["web/p0", "web/p1", "web/p3"]
     capsys.readouterr()
-    fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n")))
+    fs.collect(
+        str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n"))
+    )
     assert "1 image accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
     assert "1 of the rejected images are already in the study and stay" in out
     assert read_decisions(reviewed / "web" / "accept.csv") == {"p0": "reject", "p1": "accept"}
@@ -76,7 +80,7 @@ def test_later_decisions_join_earlier_ones(
 def test_set_and_role_are_what_the_line_says(reviewed: Path, tmp_path: Path) -> None:
     fs.collect(
         str(reviewed),
-        web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")),
+        web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")),
         set_="main",
         role="reference",
     )
@@ -84,8 +88,8 @@ def test_set_and_role_are_what_the_line_says(reviewed: Path, tmp_path: Path) -> 
 
 
 def test_accepted_pictures_are_not_duplicates_of_themselves(reviewed: Path, tmp_path: Path) -> None:
-    fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")))
-    again = fs.collect(str(reviewed), web=fs.WebImages(urls=str(tmp_path / "urls.csv"), rate=1000.0))
+    fs.collect(str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")))
+    again = fs.collect(str(reviewed), web=fs.options.WebImages(urls=str(tmp_path / "urls.csv"), rate=1000.0))
     assert (again.there, again.left_out, again.for_review) == (4, 0, 4)
 
 
@@ -103,11 +107,13 @@ def test_decisions_that_cannot_be_are_told_and_nothing_enters(
     reviewed: Path, tmp_path: Path, text: str, told: str
 ) -> None:
     with refused(CorpusError, told):
-        fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, text)))
+        fs.collect(str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, text)))
     assert ids(reviewed) == []
 
 
 def test_a_picture_that_is_gone_is_told(reviewed: Path, tmp_path: Path) -> None:
     (reviewed / "web" / "pictures" / "p0.png").unlink()
     with refused(CorpusError, r"p0\.png is missing \(1 such\); download again"):
-        fs.collect(str(reviewed), web=fs.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")))
+        fs.collect(
+            str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n"))
+        )

@@ -55,7 +55,9 @@ def write_wordnet(folder: Path) -> Path:
 
 
 def test_terms_are_names_synonyms_and_pairs_and_never_the_background(tmp_path: Path) -> None:
-    made = fs.collect(str(tmp_path / "s"), web=fs.WebImages(queries=True), classes=class_file(tmp_path))
+    made = fs.collect(
+        str(tmp_path / "s"), web=fs.options.WebImages(queries=True), classes=class_file(tmp_path)
+    )
     assert lines(tmp_path / "s") == [
         ("dining table", "class", "dining_table"),
         ("board", "synonym", "dining_table"),
@@ -73,14 +75,16 @@ def test_synonyms_stay_in_the_study_and_make_nothing_stale(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = tmp_path / "s"
-    fs.collect(str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path))
+    fs.collect(str(study), web=fs.options.WebImages(queries=True), classes=class_file(tmp_path))
     assert read_settings(study).class_list.synonyms == {"dining_table": ("board",), "dog": ("hound",)}
     fs.collect(
-        str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path, synonyms={"cat": ["kitten"]})
+        str(study),
+        web=fs.options.WebImages(queries=True),
+        classes=class_file(tmp_path, synonyms={"cat": ["kitten"]}),
     )
     assert "stale" not in capsys.readouterr().out
     assert ("kitten", "synonym", "cat") in lines(study)
-    fs.collect(str(study), web=fs.WebImages(queries=True))  # the classes are those of study.toml now
+    fs.collect(str(study), web=fs.options.WebImages(queries=True))  # the classes are those of study.toml now
     assert ("kitten", "synonym", "cat") in lines(study)
 
 
@@ -100,13 +104,15 @@ def test_wrong_synonyms_are_told(tmp_path: Path, synonyms: object, words: str) -
 def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Path) -> None:
     folder, study = write_wordnet(tmp_path / "dict"), tmp_path / "s"
     made = fs.collect(
-        str(study), web=fs.WebImages(queries=True, wordnet=str(folder.parent)), classes=class_file(tmp_path)
+        str(study),
+        web=fs.options.WebImages(queries=True, wordnet=str(folder.parent)),
+        classes=class_file(tmp_path),
     )
     assert ("domestic dog", "synonym", "dog") in lines(study)
     assert ("Canis familiaris", "synonym", "dog") in lines(study)
     assert "chap" not in {query for query, _, _ in lines(study)}
     assert made.unknown == ("dining table", "cat")
-    fs.collect(str(study), web=fs.WebImages(queries=True, wordnet=str(folder), hyponyms=True))
+    fs.collect(str(study), web=fs.options.WebImages(queries=True, wordnet=str(folder), hyponyms=True))
     assert {query for query, kind, _ in lines(study) if kind == "hyponym"} == {"puppy", "Lassie"}
 
 
@@ -121,9 +127,9 @@ def test_a_folder_that_is_no_wordnet_is_told(tmp_path: Path) -> None:
 
 def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
     study, file = tmp_path / "s", tmp_path / "s" / "queries.csv"
-    fs.collect(str(study), web=fs.WebImages(queries=True), classes=class_file(tmp_path))
+    fs.collect(str(study), web=fs.options.WebImages(queries=True), classes=class_file(tmp_path))
     first = file.read_bytes()
-    fs.collect(str(study), web=fs.WebImages(queries=True))
+    fs.collect(str(study), web=fs.options.WebImages(queries=True))
     assert file.read_bytes() == first
     text = (
         file.read_text()
@@ -131,7 +137,7 @@ def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
         .replace("cat dog,", "a cat beside a dog,")
     )
     file.write_text("\ufeff" + text + "my own words\n", encoding="utf-8")  # as a spreadsheet writes it
-    again = fs.collect(str(study), web=fs.WebImages(queries=True))
+    again = fs.collect(str(study), web=fs.options.WebImages(queries=True))
     queries = [query for query, _, _ in lines(study)]
     assert "board" not in queries
     assert "cat dog" not in queries
@@ -139,7 +145,7 @@ def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
     assert (again.new, again.kinds[""]) == (0, 1)
     more = fs.collect(
         str(study),
-        web=fs.WebImages(queries=True),
+        web=fs.options.WebImages(queries=True),
         classes=class_file(tmp_path, synonyms={"dog": ["hound", "pooch"]}),
     )
     assert more.new == 1

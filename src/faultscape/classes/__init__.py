@@ -1,5 +1,5 @@
 """Class lists, what their names mean in other lists, and the hierarchies over them."""
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,6 +6,6 @@ labels. ``classes`` is the number of classes. ``hierarchy`` holds the nodes abov
 the places of the classes in it.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

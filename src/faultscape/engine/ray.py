@@ -27,8 +27,8 @@ from faultscape.engine import cores
 from faultscape.engine.tasks import Ledger, called
 from faultscape.engine.worker import Worker
 from faultscape.errors import OptionError, StudyError
-from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
+from faultscape.process.library_warnings import without_warnings
 
 BREATH = 1.0  # seconds after which an actor reports what it has heard so far
 PATIENCE = 30.0  # seconds without any actor, after which a message is printed

@@ -5,6 +5,6 @@ Conventions: ``path`` is the file. ``classes`` is the class list. ``label_map_id
 class list. ``size`` and ``image_size`` are (width, height). ``pixels`` and ``grey`` are an image's values.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -23,7 +23,7 @@ from typing import Any
 from PIL import Image, TiffImagePlugin
 
 from faultscape.errors import FaultscapeError, LabellingError, library_text
-from faultscape.library_warnings import without_warnings
+from faultscape.process.library_warnings import without_warnings
 
 MAX_PIXELS = 178_956_970  # twice Pillow's limit: above it, Pillow also reports a decompression bomb
 MOST_JSON_BYTES = 256 << 20  # per file of labels, which may contain its image

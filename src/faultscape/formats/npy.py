@@ -18,7 +18,7 @@ import numpy as np
 
 from faultscape.errors import FaultscapeError
 from faultscape.formats.guard import UNREADABLE
-from faultscape.library_warnings import without_warnings
+from faultscape.process.library_warnings import without_warnings
 
 _WORDS = {
     "f": "floats",

@@ -11,6 +11,6 @@ the two models of each choice. ``who`` (N,) is the number of the person who chos
 that was chosen.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

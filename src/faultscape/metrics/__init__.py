@@ -9,6 +9,6 @@ image or summed over images. ``truth`` and ``prediction`` are label maps (H, W) 
 the number of classes C.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -9,6 +9,6 @@ side when the accuracies of a pair are smoothed. ``weights`` (..., J, J) compare
 model.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

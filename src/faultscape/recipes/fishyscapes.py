@@ -41,12 +41,12 @@ LOSSES: dict[LossName, list[str]] = {
 }
 PASTED = "outlier-head-pasted"  # 4.3: with pieces of other images, of random size, pasted in
 # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
-FLOW = fs.MethodOptions(steps=200_000, rate=1e-4)
+FLOW = fs.options.MethodOptions(steps=200_000, rate=1e-4)
 JOINED = 3  # layers of a flow ensemble, the best
 JOINS: list[Literal["minimum", "logistic"]] = ["minimum", "logistic"]  # 4.2
-BLOCK = fs.MethodOptions()  # 4.3: of resynthesis, and of the fusion
+BLOCK = fs.options.MethodOptions()  # 4.3: of resynthesis, and of the fusion
 SYNBOOST = "entropy,margin,resynthesis,perceptual"  # what Di Biase et al. 2021 join
-DATA = fs.FitData()
+DATA = fs.options.FitData()
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
@@ -55,9 +55,11 @@ def base(study: str, data: str, *, train: bool = False, layout: str = "cityscape
     fitted, the training set.
     """
     split = "val" if layout == "cityscapes" else "test"
-    fs.collect(study, data, classes=layout, role="test", known=fs.KnownData(layout=layout, split=split))
+    fs.collect(
+        study, data, classes=layout, role="test", known=fs.options.KnownData(layout=layout, split=split)
+    )
     if train:
-        known = fs.KnownData(layout=layout, split="train")
+        known = fs.options.KnownData(layout=layout, split="train")
         fs.collect(study, data, set_="train", role="train", known=known)
 
 
@@ -78,7 +80,7 @@ def web(study: str, objects: str | None, edition: str, version: Literal["v2", "v
         set_="main",
         objects=objects,
         edition=edition,
-        blending=fs.Blending(fog=0.2),
+        blending=fs.options.Blending(fog=0.2),
     )
 
 
@@ -90,7 +92,7 @@ def teaching(study: str, frames: int | None = 300) -> None:
 def train(
     study: str,
     backbone: str = BACKBONE,
-    plan: fs.TrainingPlan | None = None,
+    plan: fs.options.TrainingPlan | None = None,
     negatives: str | None = None,
     preset: TrainingPresetName = "s4-bayesian",
 ) -> dict[str, str]:
@@ -99,14 +101,14 @@ def train(
     for its last layer (B.4). An outlier head learns from void, with a folder of other images (``negatives``)
     another one from these.
     """
-    told = plan or fs.TrainingPlan()
+    told = plan or fs.options.TrainingPlan()
     fs.train(study, BASE, backbone=backbone, preset=preset, plan=told)
     fs.train(study, "bayesian", backbone=backbone, preset=preset, dropout_at=["middle"], plan=told)
     for loss in LOSSES:
         fs.train(study, loss, init=BASE, preset=preset, loss=loss, plan=told)
     pasted = (PASTED,) if negatives else ()
     for name in pasted:
-        data = fs.TrainingData(negatives=negatives)
+        data = fs.options.TrainingData(negatives=negatives)
         fs.train(study, name, init=BASE, preset=preset, loss="outlier-head", plan=told, data=data)
     return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES, *pasted)}
 
@@ -115,9 +117,9 @@ def fit(
     study: str,
     model: str,
     validation: str | None = None,
-    flow: fs.MethodOptions = FLOW,
-    data: fs.FitData = DATA,
-    block: fs.MethodOptions = BLOCK,
+    flow: fs.options.MethodOptions = FLOW,
+    data: fs.options.FitData = DATA,
+    block: fs.options.MethodOptions = BLOCK,
 ) -> list[str]:
     """Fit every method to a network and return their scorers; with a set with anomaly labels, also search for
     layer, k and epsilon (Tables 4 to 9), and join flows of the best layers. A fusion needs `teaching`.
@@ -126,8 +128,8 @@ def fit(
     for method in METHODS:
         layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
         searched = validation if layered or method == "odin" else None
-        mine = flow if method == "flow" else fs.MethodOptions()
-        images = fs.FitData() if method == "odin" else data
+        mine = flow if method == "flow" else fs.options.MethodOptions()
+        images = fs.options.FitData() if method == "odin" else data
         found = fs.fit(
             study,
             method,
@@ -155,7 +157,7 @@ def fit(
     fs.fit(study, "resynthesis", model=model, method_options=block)
     fs.fit(study, "perceptual", model=model)
     joined = replace(block, spatial=True, parts=SYNBOOST)
-    fs.fit(study, "fusion", model=model, data=fs.FitData(negatives=TAUGHT), method_options=joined)
+    fs.fit(study, "fusion", model=model, data=fs.options.FitData(negatives=TAUGHT), method_options=joined)
     return fitted
 
 
@@ -184,9 +186,9 @@ def table_1(
 def rows(
     study: str,
     models: dict[str, str],
-    flow: fs.MethodOptions = FLOW,
-    data: fs.FitData = DATA,
-    block: fs.MethodOptions = BLOCK,
+    flow: fs.options.MethodOptions = FLOW,
+    data: fs.options.FitData = DATA,
+    block: fs.options.MethodOptions = BLOCK,
 ) -> Reliability:
     """Make every row of Table 1 of trained models: fit the methods to those with no score of their own."""
     plain = [name for name in models if scorers_of(name) == SCORERS]
@@ -201,7 +203,7 @@ def camvid(study: str, data: str, images: str) -> Reliability:
     static(study, None, frames=300)
     teaching(study)
     models = train(study, "segformer-b0", negatives=images, preset="camvid-small")
-    return rows(study, models, fs.MethodOptions(), fs.FitData(keep_embeddings=20_000))
+    return rows(study, models, fs.options.MethodOptions(), fs.options.FitData(keep_embeddings=20_000))
 
 
 def main(words: list[str]) -> None:

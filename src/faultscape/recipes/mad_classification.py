@@ -29,7 +29,7 @@ def algorithm_1_until_labels(
     fs.collect(study, images, task="classification", classes=classes, only_classes=only)
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
     # lines 5-10: eq. 3 and 4, min(p_i, p_j) >= T, three images per predicted label
-    slots = fs.select(study, top=top, classifiers=fs.ClassifierRules(confidence=0.8, cap=3))
+    slots = fs.select(study, top=top, classifiers=fs.options.ClassifierRules(confidence=0.8, cap=3))
     # 2.1: "Does x contain an f_i(x)?", "... an f_j(x)?"
     fs.label.export(study, str(Path(study) / "questions.csv"))
     return slots
@@ -62,7 +62,7 @@ def other_distances(study: str, distances: tuple[str, ...] = ("01", "hops")) -> 
     under eq. 3.
     """
     for distance in distances:
-        fs.select(study, as_=f"by-{distance}", classifiers=fs.ClassifierRules(distance=distance))
+        fs.select(study, as_=f"by-{distance}", classifiers=fs.options.ClassifierRules(distance=distance))
     return fs.rank(study, against=[f"by-{distance}" for distance in distances])
 
 

@@ -36,7 +36,9 @@ def algorithm_1_until_labels(
     fs.predict(study, models)  # lines 2-4: {f_i(x) | x in D}
     fs.compare(study)  # line 8: concordances, as counts
     fs.scale(masks, classes=classes, output=scale)  # 3.1.2: T_min, T_max of each class
-    slots = fs.select(study, maps=fs.MapRules(scale=scale), per_class=per_class)  # lines 9-13, eq. 1 and 2
+    slots = fs.select(
+        study, maps=fs.options.MapRules(scale=scale), per_class=per_class
+    )  # lines 9-13, eq. 1 and 2
     fs.label.export(study, str(Path(study) / "to-label"))  # 4.1.4: people see only the image
     return slots
 
@@ -69,7 +71,7 @@ def sensitivity(study: str) -> Standings:
     """
     scale = str(Path(study) / "scale.json")
     for concordance in ("fwiou", "mpa"):
-        fs.select(study, as_=concordance, maps=fs.MapRules(concordance=concordance, scale=scale))
+        fs.select(study, as_=concordance, maps=fs.options.MapRules(concordance=concordance, scale=scale))
     return fs.rank(study, against=["fwiou", "mpa"])
 
 

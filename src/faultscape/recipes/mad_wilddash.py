@@ -35,14 +35,14 @@ def until_choices(
     fs.predict(study, models)
     fs.compare(study)
     fs.scale(masks, classes=classes, output=scale)
-    return fs.select(study, maps=fs.MapRules(scale=scale), per_class=per_class)
+    return fs.select(study, maps=fs.options.MapRules(scale=scale), per_class=per_class)
 
 
 def choices(study: str, *, port: int = 8760) -> None:
     """Let two people choose the better of two maps, without a tie (two-alternative forced choice), until
     Ctrl-C.
     """
-    fs.label.serve(study, port=port, forced=True, campaign=fs.CampaignRules(overlap=2, repeats=0))
+    fs.label.serve(study, port=port, forced=True, campaign=fs.options.CampaignRules(overlap=2, repeats=0))
 
 
 def from_choices(study: str) -> Standings:

@@ -51,7 +51,7 @@ def table_1(
     write the report.
     """
     return fs.measure(
-        truth, models, classes=classes, scores=fs.ScoreFolders(confidence=confidence), output=output
+        truth, models, classes=classes, scores=fs.options.ScoreFolders(confidence=confidence), output=output
     )
 
 

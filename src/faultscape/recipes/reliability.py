@@ -27,7 +27,11 @@ def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | 
     30 public frames of FS Static).
     """
     fs.collect(
-        study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val")
+        study,
+        data,
+        classes="cityscapes",
+        role="test",
+        known=fs.options.KnownData(layout="cityscapes", split="val"),
     )
     corrupted(study)
     fs.stress.blend(study, preset="fishyscapes-v2", objects=objects)  # Table 1: open set recognition
@@ -39,7 +43,11 @@ def ade20k(study: str, data: str, models: dict[str, str], *, classes: str = "s3-
     (ADE20k-Open).
     """
     fs.collect(
-        study, data, classes="ade20k", role="test", known=fs.KnownData(layout="ade20k", split="validation")
+        study,
+        data,
+        classes="ade20k",
+        role="test",
+        known=fs.options.KnownData(layout="ade20k", split="validation"),
     )
     corrupted(study)
     fs.stress.holdout(study, preset=classes)
@@ -61,7 +69,7 @@ def rows(
         data,
         set_="train",
         role="train",
-        known=fs.KnownData(layout=layout, split="train" if layout == "cityscapes" else "training"),
+        known=fs.options.KnownData(layout=layout, split="train" if layout == "cityscapes" else "training"),
     )
     for head in HEADS:
         fs.train(study, head, backbone=backbone, head=head, preset=preset)

@@ -7,6 +7,6 @@ the class list is a number. ``discarded`` are the ids of discarded images. ``slo
 selection.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -8,6 +8,6 @@ are the objects to blend. ``cutout`` is one object. ``split`` is ``validation``,
 ``class_`` is the class of the object. ``objects_per_frame`` is the number of objects blended into one image.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from faultscape.errors import StudyError, article, closest, write_cure
-from faultscape.made_aside import UNFINISHED, write_whole
+from faultscape.process.made_aside import UNFINISHED, write_whole
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
 TEMPORARY = UNFINISHED

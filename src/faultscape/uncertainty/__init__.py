@@ -15,6 +15,6 @@ D) are latent vectors of the flow. ``values`` (n, D) are embeddings. ``plan`` se
 training. ``folder`` holds checkpoints. ``tick`` is called after each step.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

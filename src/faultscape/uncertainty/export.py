@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from faultscape.choices import ExportForm
 from faultscape.errors import ModelError, library_text
-from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
+from faultscape.process.library_warnings import without_warnings
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.heads.channels import Doubt, Head
 

@@ -20,6 +20,6 @@ stages with their states. ``pixels`` is how many pixels it is about. ``model`` i
 study afterwards.
 """
 
-import lazy_loader
+from faultscape.lazy_names import attach
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -161,7 +161,7 @@ def _checked_group(name: str, group: Any, default: Any) -> Any:
     """
     if not isinstance(group, type(default)):
         first = ", ".join(f"{of.name}=..." for of in fields(default)[:2])
-        raise OptionError(f"{name} must be fs.{type(default).__name__}({first}); got {group!r}")
+        raise OptionError(f"{name} must be fs.options.{type(default).__name__}({first}); got {group!r}")
     hints = hints_of(type(group))
     found = dict[str, Any]()
     for of in fields(group):

@@ -15,6 +15,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ from faultscape.nouns import Classes
 
 NAME = "instances.json"
 _END = 1 << 20
+# with a box, pycocotools would take the box's area for that of the mask
+_RESULT = ("image_id", "category_id", "segmentation", "score")
+Rows = list[dict[str, Any]]
 
 
 def categories_of(classes: Classes) -> list[dict[str, Any]]:
@@ -66,10 +70,54 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
     """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for
     values without a class.
     """
+    yield folder / NAME, document_of(*_tables_of(images, classes))
+
+
+@dataclass(frozen=True)
+class CocoFiles:
+    """A file of instances, of the images that have ids, a file of results for ``COCO.loadRes`` (b'' without a
+    result), and the numbers of the images that have ids.
+    """
+
+    instances: bytes
+    results: bytes
+    numbers: frozenset[int]
+
+
+def files_of(
+    images: Iterable[DrawnImage], classes: Classes, *, score: float | None, judged: frozenset[int]
+) -> CocoFiles:
+    """Return the files of all images of a model, or of the labels (``score`` None); results are of the
+    ``judged`` images alone, because pycocotools refuses those of images without a label. LabellingError for
+    values without a class.
+    """
+    numbers = set[int]()
+
+    def noted() -> Iterator[DrawnImage]:
+        for number, image in enumerate(images, 1):
+            if image.ids is not None:
+                numbers.add(number)
+            yield image
+
+    rows, annotations, categories = _tables_of(noted(), classes)
+    rows = [row for row in rows if row["id"] in numbers]
+    if score is not None:
+        annotations = [annotation | {"score": score} for annotation in annotations]
+    results = [
+        {name: annotation[name] for name in _RESULT}
+        for annotation in annotations
+        if score is not None and annotation["image_id"] in judged
+    ]
+    text = json.dumps(results, separators=(",", ":")) + "\n" if results else ""
+    return CocoFiles(document_of(rows, annotations, categories), text.encode(), frozenset(numbers))
+
+
+def _tables_of(images: Iterable[DrawnImage], classes: Classes) -> tuple[Rows, Rows, Rows]:
+    """Return the images, annotations and categories of a COCO file."""
     categories = categories_of(classes)
     ids = {entry["name"]: entry["id"] for entry in categories}
-    rows: list[dict[str, Any]] = []
-    annotations: list[dict[str, Any]] = []
+    rows: Rows = []
+    annotations: Rows = []
     for number, image in enumerate(images, 1):
         rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
         for name, mask in class_masks(image, classes, nothing_of(classes)):
@@ -87,7 +135,7 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
                     "iscrowd": 0,
                 }
             )
-    yield folder / NAME, document_of(rows, annotations, categories)
+    return rows, annotations, categories
 
 
 def recognise(path: Path) -> bool:
@@ -141,9 +189,7 @@ def check(path: Path) -> list[str]:
     return said
 
 
-def document_of(
-    images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]
-) -> bytes:
+def document_of(images: Rows, annotations: Rows, categories: Rows) -> bytes:
     """Return the bytes of a COCO file."""
     document = {
         "info": {"description": "label maps of Faultscape"},

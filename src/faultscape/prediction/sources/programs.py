@@ -22,17 +22,17 @@ from pathlib import Path
 
 from PIL import Image as Picture
 
-from faultscape import child_process
 from faultscape.corpus.photos import read_bytes_of
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
 from faultscape.errors import FaultscapeError, ImageError, ModelError, RefusedError
 from faultscape.formats.pictures import rgb_of
 from faultscape.formats.scores import read_confidence
-from faultscape.made_aside import held_folder, identity
 from faultscape.maps import array_codes, runs
 from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Part, Trial
 from faultscape.prediction.sources.folder import FolderModel
+from faultscape.process import child_process
+from faultscape.process.made_aside import held_folder, identity
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 

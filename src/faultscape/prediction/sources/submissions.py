@@ -34,7 +34,6 @@ from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import ImageError, ModelError, RefusedError, counted
 from faultscape.formats import png
 from faultscape.formats.npy import read_npy
-from faultscape.made_aside import held_folder
 from faultscape.maps import array_codes, runs
 from faultscape.maps.resize import nearest
 from faultscape.metrics.scorers import SUBMITTED
@@ -45,6 +44,7 @@ from faultscape.prediction.batches import Batch, Row
 from faultscape.prediction.keep import doubt_folder, told
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
 from faultscape.prediction.sources import isolation, programs
+from faultscape.process.made_aside import held_folder
 from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.store import is_address
 from faultscape.study.tables.corpus import Image

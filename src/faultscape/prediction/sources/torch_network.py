@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
-from faultscape.library_warnings import without_warnings
 from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import BESIDE, Network, Outputs, unchanged
+from faultscape.process.library_warnings import without_warnings
 from faultscape.study.settings import ModelOptions
 
 DRAWS = 8  # members that a head draws

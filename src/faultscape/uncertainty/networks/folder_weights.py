@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultscape.errors import ModelError, counted, library_text
-from faultscape.library_warnings import without_warnings
+from faultscape.process.library_warnings import without_warnings
 
 _NAMED = 3  # tensors named in a message
 

@@ -16,8 +16,8 @@ from typing import Any, cast
 from torch import nn
 
 from faultscape.errors import ModelError, library_text
-from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
+from faultscape.process.library_warnings import without_warnings
 from faultscape.uncertainty.networks import deeplab, folder_weights
 from faultscape.uncertainty.networks.segmenter import Segmenter
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from faultscape.errors import OptionError, closest
 from faultscape.verbs.export.form import ExportFormat
+from faultscape.verbs.export.formats.coco import COCO
 from faultscape.verbs.export.formats.hf import HF
 from faultscape.verbs.export.formats.parquet import PARQUET
 
-EXPORTS: tuple[ExportFormat, ...] = (PARQUET, HF)
+EXPORTS: tuple[ExportFormat, ...] = (PARQUET, HF, COCO)
 
 
 def find_export(name: str, task: str) -> ExportFormat:

@@ -303,6 +303,11 @@ class Contents:
         }
 
     @property
+    def first(self) -> str:
+        """The folder of the labels, or without them of the first model, where each has a folder."""
+        return "truth" if self.truth or not self.models else f"models/{self.models[0]}"
+
+    @property
     def has_maps(self) -> bool:
         """Whether there is a model, or a label of any image."""
         return bool(self.models or self.truth)

@@ -13,7 +13,8 @@ from faultscape.verbs.export.contents import Contents
 @dataclass(frozen=True)
 class ExportFormat:
     """A format of `export`: ``write`` fills an empty folder; ``opens`` is the line of Python that opens the
-    folder, with ``{out}`` for its name as Python writes it.
+    folder, with ``{out}`` for its name as Python writes it, and ``{first}`` for the labels' folder in it, or
+    without labels that of the first model.
     """
 
     name: str

@@ -23,7 +23,8 @@ def export(
     to a folder that another tool opens. The study is not changed.
 
     parquet: a table with a row an image, and maps as PNG. hf: a folder that `datasets.load_dataset` reads.
-    The folder can be moved: paths in its files are relative. It appears only when it is complete.
+    coco: masks as run lengths and COCO panoptic, of the labels and of each model. The folder can be moved:
+    paths in its files are relative. It appears only when it is complete.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def export(
     out
         The folder to write; it must be new or empty, and outside the study.
     format
-        One of parquet, hf.
+        One of parquet, hf, coco.
     selection
         The selection whose images are written, and whose ranks; main stands for the only one too.
     all_images

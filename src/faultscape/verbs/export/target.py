@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from faultscape.errors import OptionError
-from faultscape.made_aside import UNFINISHED, hold
+from faultscape.process.made_aside import UNFINISHED, hold
 from faultscape.reading.study import Study
 from faultscape.study.folder import cannot_write
 from faultscape.study.store import is_address

@@ -49,7 +49,7 @@ def export_study(options: ExportOptions) -> StudyExported:
         contents.truth,
         contents.image_files,
         size_of(Path(options.out)),
-        form.opens.format(out=repr(options.out)),
+        form.opens.format(out=repr(options.out), first=contents.first),
     )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import DamagedSelectionError, FaultscapeError
-from faultscape.made_aside import held_folder
+from faultscape.process.made_aside import held_folder
 from faultscape.reading.study import Study
 from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.tables.logs import log

@@ -28,7 +28,7 @@ from faultscape.errors import FaultscapeError, LabellingError, OptionError, Stud
 from faultscape.formats.label_tools.archive import count_files, is_zip, unpack
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.labelling.format_calls import recognises
-from faultscape.made_aside import held_folder
+from faultscape.process.made_aside import held_folder
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import UPLOADED, read_failures
 from faultscape.verbs.label.exchange import import_masks

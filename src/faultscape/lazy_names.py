@@ -1,0 +1,62 @@
+"""The public names of a package, loaded when they are used; a name that is not there is answered with the one
+that was probably meant.
+
+Conventions: the names stand in the stub (``__init__.pyi``) beside the package's file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import lazy_loader
+
+from faultscape.errors import closest
+
+_ROOT = Path(__file__).parent
+_NAME = re.compile(r"import (\w+) as \1$", re.MULTILINE)
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return the ``__getattr__``, ``__dir__`` and ``__all__`` of a package, whose file has a stub beside it.
+
+    >>> find, _, names = attach("faultscape.metrics", str(_ROOT / "metrics" / "__init__.py"))
+    >>> "regions" in names
+    True
+    >>> find("regoins")
+    Traceback (most recent call last):
+    AttributeError: fs.metrics has no 'regoins'. Did you mean 'regions'?
+    """
+    load, listed, names = lazy_loader.attach_stub(package, file)
+
+    def find(name: str) -> object:
+        if name in names or name.startswith("__"):
+            return load(name)
+        raise AttributeError(_unknown(package, name, names), name=name, obj=sys.modules.get(package))
+
+    return find, listed, names
+
+
+def _unknown(package: str, name: str, names: list[str]) -> str:
+    """Return the message for a name that a package does not have."""
+    place = re.sub(r"^faultscape", "fs", package)
+    elsewhere = _homes().get(name, ())
+    if elsewhere:
+        return f"{place} has no {name!r}; it is {' or '.join(elsewhere)}"
+    return f"{place} has no {name!r}.{closest(name, names) or f' dir({place}) lists what it has.'}"
+
+
+def _homes() -> dict[str, tuple[str, ...]]:
+    """Return {name: where it is}, of the names of all rooms and of the groups of options."""
+    found = dict[str, tuple[str, ...]]()
+    for stub in sorted(_ROOT.glob("*/__init__.pyi")):
+        if stub.parent.name == "verbs":
+            continue
+        for name in _NAME.findall(stub.read_text(encoding="utf-8")):
+            found[name] = (*found.get(name, ()), f"fs.{stub.parent.name}.{name}")
+    groups = (_ROOT / "options" / "__init__.py").read_text(encoding="utf-8")
+    for name in re.findall(r'^    "(\w+)",$', groups, re.MULTILINE):
+        found[name] = (*found.get(name, ()), f"fs.options.{name}")
+    return found

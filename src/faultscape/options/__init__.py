@@ -1,0 +1,45 @@
+"""Groups of options: the dataclasses in which verbs take options that belong together."""
+
+from __future__ import annotations
+
+from faultscape.verbs.collect.options import Grouping, KnownData, Storage, WebImages
+from faultscape.verbs.fit.options import FitData, MethodOptions
+from faultscape.verbs.label.options import SessionRules
+from faultscape.verbs.measure.options import Definitions, FileRules, ScoreFolders, StudyPart
+from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
+from faultscape.verbs.rank.options import Looks, VoteRules
+from faultscape.verbs.reliability.signature import Submission
+from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
+from faultscape.verbs.serve.options import CampaignRules
+from faultscape.verbs.stress.options import Blending
+from faultscape.verbs.train.options import TrainingData, TrainingMachine, TrainingPlan
+
+__all__ = [
+    "Blending",
+    "CampaignRules",
+    "ClassifierRules",
+    "Definitions",
+    "FileRules",
+    "FitData",
+    "Grouping",
+    "Hardware",
+    "KnownData",
+    "Looks",
+    "MapRules",
+    "MethodOptions",
+    "PredictPart",
+    "Printing",
+    "Sampling",
+    "ScoreFolders",
+    "Scoring",
+    "SessionRules",
+    "Shown",
+    "Storage",
+    "StudyPart",
+    "Submission",
+    "TrainingData",
+    "TrainingMachine",
+    "TrainingPlan",
+    "VoteRules",
+    "WebImages",
+]
