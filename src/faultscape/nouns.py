@@ -20,7 +20,8 @@ from faultscape.results.table import Column, Rows
 
 if TYPE_CHECKING:
     import numpy as np
-    from matplotlib.axes import Axes
+
+    from faultscape.results.plots import Axes
 
 Json: TypeAlias = (
     "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold

@@ -19,7 +19,7 @@ from faultscape.results.result import Result
 from faultscape.results.table import Cell, Column, Row, Rows, ends_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from faultscape.results.plots import Axes
 
 # with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
@@ -236,29 +236,29 @@ class Standings(Result):
         what = plots.chosen(what, (*usable, *self.matrices), usable[0] if usable else "")
         labels = labelled_words(self.labels)
         if what not in usable:
-            title = f"{_named(what)} of the row model against the column model, from {labels}"
-            values = self.matrices[what]
-            return plots.matrix(ax, self.models, self.models, values, label=_named(what), title=title)
+            order = self.rankings[usable[0]].order if usable else []
+            models = order if {*order} == {*self.models} else [*self.models]
+            places = [self.models.index(model) for model in models]
+            values = [[self.matrices[what][row][column] for column in places] for row in places]
+            title = f"{what} of the row against the column, {labels}"
+            return plots.matrix(ax, models, models, values, label=what, title=title)
         ranking = self.rankings[what]
+        best = {*could_be_best(ranking)} or {*ranking.order}
         marks = [
-            plots.Mark(model, model, ranking.scores.get(model), *ends_of(ranking.score_interval.get(model)))
+            plots.Mark(model, model, ranking.scores.get(model), low, high, filled=model in best)
             for model in ranking.order
+            for low, high in [ends_of(ranking.score_interval.get(model))]
         ]
         note = f"bars: 95 % intervals, {_SPEAKS.get(ranking.speaks_of, 'one model at a time')}"
-        if 1 < len(best := could_be_best(ranking)) < len(ranking.order):
-            note += f"; could be best: {', '.join(best)}"
+        if len(best) < len(ranking.order):
+            note += "; filled: could be the best"
         label = self._score_words(what) or "score"
-        title = f"{_named(what)}: {counted(len(self.models), 'model')}, {labels}"
+        title = f"{what}: {counted(len(self.models), 'model')}, {labels}"
         return plots.intervals(ax, marks, label=label, title=title, note=note)
 
     def _score_words(self, name: str) -> str:  # noqa: ARG002 - what `rank` returns knows them
         """Return what the scores of a ranking are; '' if that is not known."""
         return ""
-
-
-def _named(name: str) -> str:
-    """Return the name of a ranking or matrix as words."""
-    return name.replace("_", " ").capitalize()
 
 
 def _ranking_rows(name: str, classes: str | None, ranking: ModelRanking) -> list[Row]:

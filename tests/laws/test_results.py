@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -214,7 +215,7 @@ def test_whatever_part_is_damaged_it_is_refused_in_one_line_or_can_be_looked_at(
 
 
 def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ResultError) as caught:
         made_results.slots().to_pandas()
     said = "to_pandas needs pandas, which is not installed: pip install 'faultscape[plot]'"
@@ -252,3 +253,11 @@ def test_narwhals_takes_a_result() -> None:
     narwhals = pytest.importorskip("narwhals", reason="needs narwhals")
     frame = narwhals.from_arrow(made_results.draws(), backend=pa)
     assert frame["image"].to_list() == ["street/1", HOSTILE]
+
+
+def test_matplotlib_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ResultError) as caught:
+        made_results.standings().plot()
+    said = "plot needs matplotlib, which is not installed: pip install 'faultscape[plot]'"
+    assert str(caught.value) == said

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from faultscape.errors import ResultError
@@ -34,7 +35,9 @@ PALETTE = (
     "#8f8a1f",
     "#1f9aa0",
 )
-_LONGEST = 34  # characters of a name
+_GREY = "#888888"  # of what is no model
+_LONGEST = 30  # characters of a name
+_WIDEST = 46  # characters of a line of text below or above a drawing
 _FEW = 12  # rows and columns of a matrix whose cells have room for a number
 
 
@@ -50,23 +53,24 @@ class Mark:
     low: float | None = None
     high: float | None = None
     heading: str = ""  # '' for none
+    filled: bool = True  # whether the dot is filled
 
 
 def colours(models: Sequence[str]) -> dict[str, str]:
-    """Return {model: its colour}, by name: models that want the same take the next that is free.
+    """Return {model: its colour}, by name, grey for '': models that want the same take the next that is free.
 
     >>> colours(["unet", "fcn"]) == colours(["fcn", "unet"])
     True
     """
     taken = set[int]()
     found = dict[str, str]()
-    for model in sorted({*models}):
+    for model in sorted({*models} - {""}):
         wanted = int.from_bytes(blake2b(model.encode(), digest_size=4).digest()) % len(PALETTE)
         places = [(wanted + k) % len(PALETTE) for k in range(len(PALETTE))]
         place = next((place for place in places if place not in taken), wanted)
         taken.add(place)
         found[model] = PALETTE[place]
-    return found
+    return found | {"": _GREY}
 
 
 def intervals(
@@ -75,32 +79,39 @@ def intervals(
     """Draw a line for each mark, the first at the top: a dot at its value and a bar over its interval.
     ``note`` says what the bars are.
     """
-    lines = list[Mark | str]()  # texts are headings
-    for mark in marks:
-        if mark.heading and mark.heading not in lines:
-            lines.append(mark.heading)
-        lines.append(mark)
+    lines = _below_headings(marks)
     on = _axes(ax, height=1.3 + 0.3 * max(len(lines), 2))
     colour = colours([mark.model for mark in marks])
     for place, mark in enumerate(lines):
         if isinstance(mark, str):
+            beside: dict[str, Any] = {"transform": on.get_yaxis_transform(), "va": "center", "clip_on": False}
+            on.text(0.005, place, _named(mark, 90), fontweight="bold", fontsize=9, **beside)
             continue
         if _is_known(mark.low) and _is_known(mark.high):
             ends = [mark.low, mark.high]
             on.plot(ends, [place, place], color=colour[mark.model], linewidth=2.5, solid_capstyle="butt")
         if _is_known(mark.value):
-            on.plot([mark.value], [place], "o", color=colour[mark.model], markersize=7)
-    on.set_yticks(range(len(lines)), [_named(line if isinstance(line, str) else line.name) for line in lines])
-    for text, line in zip(on.get_yticklabels(), lines, strict=True):
-        text.set_fontweight("bold" if isinstance(line, str) else "normal")
+            inside = {} if mark.filled else {"markerfacecolor": on.get_facecolor(), "markeredgewidth": 2}
+            on.plot([mark.value], [place], "o", color=colour[mark.model], markersize=7, **inside)
+    places = [place for place, line in enumerate(lines) if isinstance(line, Mark)]
+    on.set_yticks(places, [_named(line.name) for line in lines if isinstance(line, Mark)])
     on.set_ylim(max(len(lines), 2) - 0.5, -0.5)
     on.tick_params(axis="y", length=0)
     if log:
         on.set_xscale("log")
         on.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         on.xaxis.set_minor_formatter(lambda value, _: f"{value:,.0f}" if _is_leading(value) else "")
-    _finish(on, label if not note else f"{label}\n{note}", "", title, grid="x")
+    _finish(on, f"{label}\n{fill(note, _WIDEST)}".strip(), "", title, grid="x")
     return on
+
+
+def _below_headings(marks: Sequence[Mark]) -> list[Mark | str]:
+    """Return marks in the order of their headings, each heading before its marks."""
+    lines = list[Mark | str]()
+    for heading in dict.fromkeys(mark.heading for mark in marks):
+        lines += [heading] if heading else []
+        lines += [mark for mark in marks if mark.heading == heading]
+    return lines
 
 
 def matrix(
@@ -111,12 +122,11 @@ def matrix(
     *,
     label: str,
     title: str,
-    rows_are: str = "",
-    columns_are: str = "",
 ) -> Axes:
     """Draw a matrix as coloured cells, with numbers where there is room; unknown cells stay empty."""
-    size = 1.8 + 0.55 * max(len(rows), 2)
-    on = _axes(ax, height=min(size, 9), width=min(size + 1.8, 11))
+    cells = min(0.55 * max(len(rows), 2), 8.0)
+    names = 0.075 * min(max(map(len, rows), default=0), _LONGEST)
+    on = _axes(ax, height=max(1.0 + cells + names, 3.0), width=max(2.2 + cells + names, 5.0))
     known = [value for row in values for value in row if _is_known(value)]
     most = max(known, default=1.0)
     least = min(known, default=0.0)
@@ -130,11 +140,11 @@ def matrix(
                         "∞" if value == math.inf else f"{value:.2g}" if abs(value) < 99.5 else f"{value:.0f}"
                     )
                     on.text(k, i, text, ha="center", va="center", color=_on(image, drawn[i][k]), fontsize=9)
-    on.set_xticks(range(len(columns)), [_named(name) for name in columns], rotation=30, ha="right")
+    on.set_xticks(range(len(columns)), [_named(name) for name in columns], rotation=90)
     on.set_yticks(range(len(rows)), [_named(name) for name in rows])
     on.tick_params(length=0)
     on.figure.colorbar(image, ax=on, label=label, shrink=0.8)
-    _finish(on, columns_are, rows_are, title, grid="")
+    _finish(on, "", "", title, grid="", widest=34)
     for side in on.spines.values():
         side.set_visible(False)
     return on
@@ -154,10 +164,13 @@ def points(
         if _is_known(y.low) and _is_known(y.high):
             on.plot([x.value, x.value], [y.low, y.high], color=colour[x.model], linewidth=1.5)
         on.plot([x.value], [y.value], "o", color=colour[x.model], markersize=8)
-        beside = {"xytext": (7, 6), "textcoords": "offset points"}
-        on.annotate(_named(x.name), (x.value, y.value), fontsize=9, **beside)
     on.set_xlim(left=min(0, on.get_xlim()[0]))
     on.set_ylim(bottom=min(0, on.get_ylim()[0]))
+    for x, y in zip(across, up, strict=True):
+        if _is_known(x.value) and _is_known(y.value):
+            is_right = float(x.value or 0) > sum(on.get_xlim()) / 2
+            beside = {"xytext": (-7 if is_right else 7, 6), "textcoords": "offset points", "fontsize": 9}
+            on.annotate(_named(x.name), (x.value, y.value), ha="right" if is_right else "left", **beside)
     _finish(on, *labels, title, grid="both")
     return on
 
@@ -186,7 +199,7 @@ def curves(
         look: dict[str, Any] = {"color": colour[name], "linewidth": 2, "markersize": 4, "drawstyle": style}
         (line,) = on.plot(x, y, "o-" if dots else "-", **look)
         held.append((line, f" {_named(name)}"))  # a label that begins with _ would be left out
-    plain: dict[str, Any] = {"linewidth": 1, "color": "#888888"}
+    plain: dict[str, Any] = {"linewidth": 1, "color": _GREY}
     if diagonal:
         (line,) = on.plot([0, 1], [0, 1], "--", **plain)
         held.append((line, f" {diagonal}"))
@@ -226,12 +239,12 @@ def _axes(ax: Axes | None, *, height: float, width: float = 6.4) -> Any:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def _finish(ax: Axes, across: str, up: str, title: str, *, grid: str) -> None:
+def _finish(ax: Axes, across: str, up: str, title: str, *, grid: str, widest: int = _WIDEST) -> None:
     ax.set_xlabel(across)
     ax.set_ylabel(up)
-    ax.set_title(_named(title, 90), loc="left", fontsize=11)
+    ax.set_title(fill(title.replace("$", r"\$"), widest), loc="left", fontsize=11)
     if grid:
-        ax.grid(axis=grid, color="#888888", alpha=0.25, linewidth=0.8)
+        ax.grid(axis=grid, color=_GREY, alpha=0.25, linewidth=0.8)
         ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -239,7 +252,8 @@ def _finish(ax: Axes, across: str, up: str, title: str, *, grid: str) -> None:
 
 def _named(name: str, longest: int = _LONGEST) -> str:
     """Return a name as matplotlib shows it: short, and not as a formula."""
-    short = name if len(name) <= longest else f"{name[: longest - 1]}…"
+    half = longest // 2
+    short = name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
     return short.replace("$", r"\$")
 
 

@@ -19,7 +19,7 @@ from faultscape.results.table import Column, Rows
 from faultscape.standings import Gap
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from faultscape.results.plots import Axes
 
 DIFFERENCES = "differences"
 
@@ -221,17 +221,18 @@ class RankedTable(Result):
         names = [row.model for row in self.models]
         if what == DIFFERENCES:
             values = [[self.difference[row].get(column, math.nan) for column in names] for row in names]
-            label = f"{self.metric or 'score'} of the row minus that of the column, large is good"
-            title = f"Differences of means over {counted(self.cases, 'case')}"
-            return plots.matrix(ax, names, names, values, label=label, title=title)
+            title = f"{self.metric or 'score'}: how much better the row is than the column"
+            return plots.matrix(ax, names, names, values, label="difference of means", title=title)
         table = tables[what]
         marks = [
-            plots.Mark(row.model, row.model, row.mean, row.interval[0], row.interval[1])
+            plots.Mark(
+                row.model, row.model, row.mean, row.interval[0], row.interval[1], filled=row.tied_for_best
+            )
             for row in table.models
         ]
         note = f"{table.better} is better; bars: 95 % intervals, one model at a time"
-        if len(table.tied_for_best) > 1:
-            note += f"; could be best: {', '.join(table.tied_for_best)}"
+        if len(table.tied_for_best) < len(table.models):
+            note += "; filled: could be the best"
         title = f"{what}: {counted(len(names), 'model')} on {counted(table.cases, 'case')}"
         return plots.intervals(ax, marks, label=f"mean {what}", title=title, note=note)
 

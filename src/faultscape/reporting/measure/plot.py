@@ -10,7 +10,7 @@ from faultscape.reporting.measure.document import MetricEntry, SetDocument
 from faultscape.results import plots
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from faultscape.results.plots import Axes
 
 BOTH = "rom-rum"
 CURVES = {  # {curve: its axes}
@@ -68,7 +68,7 @@ def _draw_curves(ax: Axes | None, one: SetDocument, what: str) -> Axes:
             lines[model] = _known(held[x], held[y])
             if what == "precision_recall" and lines[model][0]:  # the first precision holds from recall 0
                 lines[model] = ([0.0, *lines[model][0]], [lines[model][1][0], *lines[model][1]])
-    diagonal = {"roc": "chance", "reliability": "confidence as often right as it says"}.get(what, "")
+    diagonal = {"roc": "chance", "reliability": "as often right as confident"}.get(what, "")
     random = one.get("anomalous", {}) if what == "precision_recall" else {}
     levels = {"chance": next(iter(random.values()))} if random else {}
     title = {"precision_recall": "Precision and recall", "roc": "ROC", "reliability": "Reliability diagram"}[
@@ -114,4 +114,5 @@ def _bars(marks: Sequence[plots.Mark], words: str) -> str:
 def _title(metric: str, entry: MetricEntry) -> str:
     if "title" in entry:
         return entry["title"]
-    return named()[metric].title if metric in named() else metric
+    title = named()[metric].title if metric in named() else metric
+    return title.removesuffix(" error") if entry["better"] == "high" else title

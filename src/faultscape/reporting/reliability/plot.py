@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card, CardCell
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell
 from faultscape.results import plots
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from faultscape.results.plots import Axes
 
 FIRST = ("average_precision", "miou")  # drawn if nothing is named
 
@@ -24,7 +24,7 @@ def draw(ax: Axes | None, card: Card, what: str) -> Axes:
     better = TITLES[what].better if what in TITLES else "high"
     held.sort(key=lambda cell: -(cell["value"] or 0) if better == "high" else cell["value"] or 0)
     marks = [
-        plots.Mark(_name(cell), cell["model"], cell["value"], cell.get("low"), cell.get("high"), condition)
+        plots.Mark(_name(cell), _of(cell), cell["value"], cell.get("low"), cell.get("high"), condition)
         for condition in conditions
         for cell in held
         if cell["condition"] == condition
@@ -43,6 +43,11 @@ def _conditions(card: Card, held: list[CardCell]) -> list[str]:
         return named
     kinds = {one["name"]: one.get("kind") for one in card["conditions"]}
     return [name for name in named if name == CORRUPTED or kinds.get(name, "corrupted") != "corrupted"]
+
+
+def _of(cell: CardCell) -> str:
+    """Return the model whose colour a number has; '' for chance."""
+    return "" if cell["model"] == RANDOM else cell["model"]
 
 
 def _name(cell: CardCell) -> str:

@@ -11,7 +11,7 @@ from faultscape.results.result import Result
 from faultscape.results.table import Column, Rows
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from faultscape.results.plots import Axes
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ from faultscape.verbs.measure.options import WORST, Definitions, FileRules, Scor
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from faultscape.reporting.measure.document import Document, MetricEntry
+    from faultscape.results.plots import Axes
     from faultscape.verbs.options import MeasureOptions
 
 

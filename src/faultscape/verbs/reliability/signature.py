@@ -13,9 +13,8 @@ from faultscape.results.table import Column, Rows
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from faultscape.reporting.reliability.document import Card, CardRequirement
+    from faultscape.results.plots import Axes
     from faultscape.verbs.options import ReliabilityOptions
 
 
