@@ -72,7 +72,7 @@ def built(value: Any, kind: Any, where: str = "") -> Any:
     {'a': (1, nan)}
     >>> built({"a": 1}, dict[str, str], "names")
     Traceback (most recent call last):
-    faultscape.results.codec.MisfitError: names.a is 1
+    faultscape.results.codec.MisfitError: names.a is '1'
     """
     if kind is Any or isinstance(kind, ForwardRef):  # JSON inside JSON may be anything
         return value

@@ -107,7 +107,7 @@ def _of_file(held: dict[str, Any], path: Path) -> Result:
             f"{path} holds {str(name)[:40]!r}, which is not a result; results are"
             f" {', '.join(KINDS)}{closest(str(name)[:40], list(KINDS))}"
         )
-    return built(held.get("content"), _kind(name), "")
+    return built(held.get("content"), kind_of(name), "")
 
 
 def _of_study(held: dict[str, Any], path: Path) -> Result:
@@ -115,16 +115,17 @@ def _of_study(held: dict[str, Any], path: Path) -> Result:
     if held.keys() >= {"models", "rankings", "matrices"}:
         return import_module("faultscape.ranking.standings_json").from_json(held)
     if held.keys() >= {"models", "questions", "duels"}:
-        return built({**held, "study": str(path.parent)}, _kind("LabelPlan"))
+        return built({**held, "study": str(path.parent)}, kind_of("LabelPlan"))
     if held.keys() >= {"cells", "conditions"}:
-        return built({"path": str(path.parent), "document": held}, _kind("Reliability"))
+        return built({"path": str(path.parent), "document": held}, kind_of("Reliability"))
     if "datasets" in held or isinstance(held.get("models"), dict):
-        return built({"path": str(path.parent), "document": held}, _kind("Measured"))
+        return built({"path": str(path.parent), "document": held}, kind_of("Measured"))
     raise ResultError(
         f"{path} is not a result: expected a file that `save` wrote, or standings.json, plan.json,"
         " measure.json or reliability.json of a study"
     )
 
 
-def _kind(name: str) -> type[Result]:
+def kind_of(name: str) -> type[Result]:
+    """Return the class of a kind of result."""
     return getattr(import_module(KINDS[name]), name)
