@@ -254,7 +254,7 @@ class Standings(Result):
             note += "; filled: could be the best"
         label = self._score_words(what) or "score"
         title = f"{what}: {counted(len(self.models), 'model')}, {labels}"
-        return plots.intervals(ax, marks, label=label, title=title, note=note)
+        return plots.intervals(ax, marks, label=label, title=title, note=note, models=self.models)
 
     def _score_words(self, name: str) -> str:  # noqa: ARG002 - what `rank` returns knows them
         """Return what the scores of a ranking are; '' if that is not known."""

@@ -123,15 +123,21 @@ def test_a_card_is_drawn_by_condition() -> None:
     assert len(ax.lines) == 2 * (2 * 2 * 2) + 2  # a dot and a bar each, and what chance gives twice
 
 
+def colours_drawn(ax: Any) -> set[str]:
+    return {line.get_color() for line in ax.lines if line.get_color() != "#888888"}
+
+
 def test_a_model_has_one_colour_in_all_plots_and_models_have_different_ones() -> None:
     names = [f"model {k}" for k in range(len(plots.PALETTE))]
-    assert len(set(plots.colours(names).values()) - {""}) == len(plots.PALETTE) + 1
+    assert sorted(plots.colours(names)[name] for name in names) == sorted(plots.PALETTE)
     assert plots.colours(names) == plots.colours(names[::-1])
-    drawn = {
-        name: {line.get_color() for line in MAKERS[name]().plot().lines}  # pyright: ignore[reportAttributeAccessIssue]
-        for name in ("standings", "ranked table")
-    }
-    assert drawn["standings"] <= drawn["ranked table"] == {plots.colours(MODELS)[name] for name in MODELS}
+    found: Any = made_results.measured()
+    of = plots.colours([*found.models])
+    assert colours_drawn(found.plot()) == {of[name] for name in found.models}
+    assert colours_drawn(found.plot(what="roc")) == {of["unet"]}  # that of the others is not known
+    table: Any = MAKERS["ranked table"]()
+    assert colours_drawn(table.plot()) == {plots.colours(MODELS)[name] for name in MODELS}
+    assert colours_drawn(made_results.standings().plot()) < colours_drawn(table.plot())
 
 
 @pytest.mark.parametrize("ground", ["#ffffff", "#1e1e1e"])

@@ -74,14 +74,22 @@ def colours(models: Sequence[str]) -> dict[str, str]:
 
 
 def intervals(
-    ax: Axes | None, marks: Sequence[Mark], *, label: str, title: str, note: str = "", log: bool = False
+    ax: Axes | None,
+    marks: Sequence[Mark],
+    *,
+    label: str,
+    title: str,
+    note: str = "",
+    models: Sequence[str] = (),
+    log: bool = False,
 ) -> Axes:
     """Draw a line for each mark, the first at the top: a dot at its value and a bar over its interval.
-    ``note`` says what the bars are.
+
+    ``note`` says what the bars are; ``models`` are all that the result knows, of which some may have no mark.
     """
     lines = _below_headings(marks)
     on = _axes(ax, height=1.3 + 0.3 * max(len(lines), 2))
-    colour = colours([mark.model for mark in marks])
+    colour = colours([*models, *(mark.model for mark in marks)])
     for place, mark in enumerate(lines):
         if isinstance(mark, str):
             beside: dict[str, Any] = {"transform": on.get_yaxis_transform(), "va": "center", "clip_on": False}
@@ -185,6 +193,7 @@ def curves(
     levels: Mapping[str, float] | None = None,
     dots: bool = False,
     steps: bool = False,
+    models: Sequence[str] = (),
 ) -> Axes:
     """Draw a curve for each model, from 0 to 1 in both directions.
 
@@ -192,7 +201,7 @@ def curves(
     height}. In ``steps``, a height holds from the point before it.
     """
     on = _axes(ax, height=4.8)
-    colour = colours([*lines])
+    colour = colours([*models, *lines])
     held = []
     for name, (x, y) in lines.items():
         style = "steps-pre" if steps else "default"

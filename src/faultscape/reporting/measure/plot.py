@@ -47,9 +47,8 @@ def draw(ax: Axes | None, one: SetDocument, what: str) -> Axes:
     marks.sort(key=lambda mark: _place(mark, better))
     entry = next(of[what] for of in models.values() if what in of)
     note = f"{'higher' if better == 'high' else 'lower'} is better; {_bars(marks, bars)}"
-    return plots.intervals(
-        ax, marks, label=_title(what, entry), title=f"{_title(what, entry)} by model", note=note
-    )
+    title = _title(what, entry)
+    return plots.intervals(ax, marks, label=title, title=f"{title} by model", note=note, models=list(models))
 
 
 def _draw_both(ax: Axes | None, models: Mapping[str, Mapping[str, MetricEntry]], bars: str) -> Axes:
@@ -84,6 +83,7 @@ def _draw_curves(ax: Axes | None, one: SetDocument, what: str) -> Axes:
         levels=levels,
         dots=what == "reliability",
         steps=steps,
+        models=list(one.get("models", {})),
     )
 
 

@@ -33,7 +33,8 @@ def draw(ax: Axes | None, card: Card, what: str) -> Axes:
     known = any(mark.low is not None for mark in marks)
     bars = "bars: 95 % intervals of data to come" if known else "no intervals were computed"
     note = f"{'higher' if better == 'high' else 'lower'} is better; {bars}"
-    return plots.intervals(ax, marks, label=title, title=f"{title} by condition", note=note)
+    models = [one["name"] for one in card["models"]]
+    return plots.intervals(ax, marks, label=title, title=f"{title} by condition", note=note, models=models)
 
 
 def _conditions(card: Card, held: list[CardCell]) -> list[str]:
