@@ -106,7 +106,7 @@ def export_rows() -> Rows:
             entry.title,
             tasks(entry.tasks),
             ", ".join(entry.image_files),
-            f"`{entry.opens.format(out=repr('out'), first='truth')}`",
+            f"`{entry.opens.format(out=repr('out'), first='truth', model='unet')}`",
         )
         for entry in EXPORTS
     ]

@@ -5,9 +5,12 @@ for read it in tests/consumers.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +21,18 @@ from PIL import Image
 
 import faultscape as fs
 import made_answers
+import made_card
 import undoing
 from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.formats.label_tools import coco_masks, coco_panoptic
 from faultscape.reading.study import Study
 from faultscape.verbs.export import target
+from faultscape.verbs.export.formats import model_card
 from faultscape.verbs.export.image_files import refuse_missing
 from faultscape.verbs.view.between import MapCounts, read_counts
 from faultscape.verbs.view.columns import read_all
+from refusals import refused_text
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +143,7 @@ def test_a_data_set_of_the_hub_says_in_its_schema_what_its_columns_are(study: st
     assert (ids_of(row["image"]["bytes"]) == np.asarray(Image.open(corpus.photos / f"{row['id']}.png"))).all()
     card = (tmp_path / "out" / "README.md").read_text()
     assert card.startswith("---\n")
-    assert '"path": "data/test-*"' in card
+    assert '    path: "data/test-*"' in card
     assert "| model | ranking | rank |" in card
 
 
@@ -169,6 +175,70 @@ def test_results_of_models_are_of_labelled_images_and_have_no_box(study: str, tm
     assert {frozenset(result) for result in results} == {
         frozenset({"image_id", "category_id", "segmentation", "score"})
     }
+
+
+def test_a_croissant_describes_each_column_of_the_tables(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "out", format="croissant")
+    about = json.loads((tmp_path / "out" / "croissant.json").read_text())
+    for file, records in zip(about["distribution"], about["recordSet"], strict=True):
+        path = tmp_path / "out" / file["contentUrl"]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == file["sha256"]
+        columns = [field["source"]["extract"]["column"] for field in records["field"]]
+        assert columns == pq.read_schema(path).names
+    kinds = {field["name"]: field["dataType"] for field in about["recordSet"][0]["field"]}
+    names = ("why", "width", "chosen", "disagreement", "map_model-0")
+    assert [kinds[name] for name in names] == [
+        "sc:Text",
+        "sc:Integer",
+        "sc:Boolean",
+        "sc:Float",
+        "sc:ImageObject",
+    ]
+
+
+def test_a_card_holds_what_was_measured(study: str, tmp_path: Path) -> None:
+    result = fs.export(study, tmp_path / "out", format="model-card")
+    assert (result.images, result.models) == (0, ("model-0", "model-1"))
+    measured = json.loads((Path(study) / "measures" / "measure.json").read_text())
+    for model, metrics in measured["models"].items():
+        text = (tmp_path / "out" / model / "README.md").read_text()
+        head, body = text.removeprefix("---\n").split("\n---\n")
+        assert f'\n- name: "{model}"\n' in head
+        given = re.findall(r'- type: "(\w+)"\n +name: "(.*)"\n +value: (.*)\n', head)
+        known = {name: entry for name, entry in metrics.items() if entry["value"] is not None}
+        assert [(name, float(value)) for name, _, value in given] == [
+            (name, entry["value"]) for name, entry in known.items()
+        ]
+        # a share of right pixels is not called an error
+        assert dict(given_name[:2] for given_name in given)["pixel_accuracy"] == "pixel accuracy"
+        assert f"| {metrics['miou']['value']:.4g} |" in body
+        assert "## labels, 6 images" in body
+
+
+def test_the_conditions_of_a_reliability_card_are_results_of_their_own() -> None:
+    card = made_card.card()
+    numbers = [*model_card._of_card(card, "unet")]
+    assert {number.condition for number in numbers} == {
+        cell["condition"] for cell in card["cells"] if cell["model"] == "unet" and cell["value"] is not None
+    }
+    clean = next(cell for cell in card["cells"] if (cell["model"], cell["metric"]) == ("unet", "miou"))
+    first = next(number for number in numbers if number.metric == "miou")
+    assert (first.value, first.low, first.high) == (clean["value"], clean["low"], clean["high"])
+
+
+def test_what_is_not_measured_or_out_of_date_is_no_card(study: str, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(study, tmp_path / "study"))
+    (copy / "standings.json").unlink()  # cards do without
+    measures = copy / "measures" / "measure.json"
+    held = json.loads(measures.read_text())
+    held["provenance"]["inputs"]["labels"] = "others"
+    measures.write_text(json.dumps(held))
+    said = refused_text("export", str(copy), str(tmp_path / "out"), "--format", "model-card")
+    assert "what measure wrote is out of date: labels changed; run `faultscape measure" in said
+    shutil.rmtree(copy / "measures")
+    said = refused_text("export", str(copy), str(tmp_path / "out"), "--format", "model-card")
+    assert "nothing is measured yet; run `faultscape measure" in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) -> None:

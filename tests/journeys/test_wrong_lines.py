@@ -510,6 +510,10 @@ export {labelled} out --selection mian -> there is no selection 'mian'
 export {labelled} out --truth ann -> there is no truth 'ann'; available: labels
 export {labelled} out --format hf --image-files link -> ^--image-files link does not fit --format hf, which holds the images in its files; use copy or none
 export {labelled} out --image-files move -> image-files 'move' is not known; use copy, link, none
+export {labelled} out --format model-card -> nothing is measured yet; run `faultscape measure
+export {compared} out --format model-card -> nothing is measured yet; run `faultscape label import
+export {labelled} out --format model-card --all-images -> ^--all-images does not apply to --format model-card, which holds no images; leave it out
+export {answers} out --format coco -> ^--format coco is of label maps, and this study is of classifiers; use parquet, hf
 export {compared} out -> ^no images are chosen yet; add --all-images to write all, or choose some with `faultscape select
 export {collected} out --all-images -> has neither models nor labels to export; add some with `faultscape predict
 export {answers} out --all-images -> of 8 images the study has only the id (first: set0/000); leave images out with --image-files none

@@ -115,8 +115,9 @@ def _npy(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     if values.ndim == 3 and values.shape[0] == 1:
         values = values[0]
     if values.ndim != 2 or values.dtype.kind not in "iub" or values.size == 0:
+        cure = "; scores have one channel a class, C x H x W" if values.dtype.kind == "f" else ""
         raise LabelMapError(
-            f"{path}: expected whole numbers, H x W; got {values.dtype} of shape {values.shape}"
+            f"{path}: expected whole numbers, H x W; got {values.dtype} of shape {values.shape}{cure}"
         )
     return values
 

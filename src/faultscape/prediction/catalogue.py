@@ -37,6 +37,7 @@ from faultscape.prediction.sources import (
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
+from faultscape.prediction.stored_outputs import score_folder
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -212,6 +213,18 @@ SOURCES: tuple[Source, ...] = (
         "a folder of the transformers library",
         huggingface.TransformersNetwork,
         _is_transformers,
+    ),
+    Source(
+        "scores",
+        "folder of scores",
+        f"a folder of logits or probabilities ({', '.join(score_folder.WRITTEN)})",
+        score_folder.OpenScores,
+        score_folder.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=score_folder.origin,
+        options=score_folder.OPTIONS,
+        tasks=("segmentation",),
     ),
     Source(
         "folder",

@@ -337,7 +337,9 @@ def _batches(
                 )
                 scoring += time.perf_counter() - begin
                 rows.append(
-                    replace(_row(image, output, inference.network.name, places, words, look), photo=photo)
+                    replace(
+                        row_of_output(image, output, inference.network.name, places, words, look), photo=photo
+                    )
                 )
             inference.warm = inference.warm or bool(good)
             rest = time.perf_counter() - start - scoring
@@ -363,8 +365,12 @@ def _batches(
             yield under_way.popleft().result().result()
 
 
-def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str, look: Look | None) -> Row:
-    """Return one output encoded; an unknown label is a failure."""
+def row_of_output(
+    image: Image, output: Output, name: str, places: np.ndarray, words: str, look: Look | None
+) -> Row:
+    """Return one output of the model NAME encoded; a label that ``places`` does not know is a failure, which
+    says in ``words`` what is allowed.
+    """
     if output.labels is None:
         return Row(image.id, None, problem=output.problem)
     code = output.answer or runs.encode(output.labels)

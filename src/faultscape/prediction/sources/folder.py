@@ -171,11 +171,13 @@ class OpenFolder(OpenModel):
         return Row(image.id, code, kept)
 
 
-def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[str, str]:
+def files_of(
+    maps: Path, shards: Shards, pattern: str | None, say: Say, endings: Iterable[str] = MAP_ENDINGS
+) -> dict[str, str]:
     """Return {image id: path of its map}. Images made from others match only by their full ids, so that they
     never take their parents' maps.
     """
-    found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
+    found = find([maps], endings=endings, pattern=pattern, strip=False, say=say)
     collected = list[str]()
     made = set[str]()
     for _, images in shards():
@@ -212,7 +214,7 @@ def origin(source: Source, request: Request) -> Origin:
     given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
-    files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
+    files = files_of(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
     labels = given
     if not given:

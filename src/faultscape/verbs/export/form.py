@@ -13,8 +13,8 @@ from faultscape.verbs.export.contents import Contents
 @dataclass(frozen=True)
 class ExportFormat:
     """A format of `export`: ``write`` fills an empty folder; ``opens`` is the line of Python that opens the
-    folder, with ``{out}`` for its name as Python writes it, and ``{first}`` for the labels' folder in it, or
-    without labels that of the first model.
+    folder, with ``{out}`` for its name as Python writes it, ``{first}`` for the labels' folder in it, or
+    without labels that of the first model, and ``{model}`` for the first model.
     """
 
     name: str
@@ -24,4 +24,4 @@ class ExportFormat:
     tasks: tuple[str, ...] = ("segmentation", "classification")
     image_files: tuple[ImageFiles, ...] = ("copy", "link", "none")  # the default first
     no_ways: str = ""  # why it lacks one of these ways
-    needs_maps: bool = True  # whether a study without models and labels has nothing to write
+    of_images: bool = True  # whether it holds images; else it is about all that the study measured

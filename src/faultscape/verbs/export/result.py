@@ -13,7 +13,7 @@ class StudyExported:
 
     folder: str
     format: str
-    images: int  # how many images are in it
+    images: int  # how many images are in it; 0 for cards of models
     models: tuple[str, ...]  # whose maps or results are in it
     truth: str  # name of the labels in it; '' for none
     image_files: str  # copy, link or none
@@ -21,7 +21,10 @@ class StudyExported:
     opens: str  # the line of Python that opens it
 
     def __repr__(self) -> str:
-        held = [counted(self.images, "image"), counted(len(self.models), "model")]
+        held = [counted(self.images, "image")] if self.images else []
+        held += [counted(len(self.models), "model")]
         held += [f"truth {self.truth}"] if self.truth else []
-        held += {"copy": [], "link": ["images linked"], "none": ["no image files"]}[self.image_files]
+        held += {"copy": [], "link": ["images linked"], "none": ["no image files"]}[
+            self.image_files if self.images else "copy"
+        ]
         return f"{self.folder}: {', '.join(held)}, {self.size / 1e6:,.1f} MB\nopen it: {self.opens}"

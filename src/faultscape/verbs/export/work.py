@@ -26,14 +26,18 @@ def export_study(options: ExportOptions) -> StudyExported:
     study = opened(options.study)
     form = find_export(options.format, study.settings.task)
     refuse_place(study, options.out)
+    if options.all_images and not form.of_images:
+        raise OptionError(
+            f"--all-images does not apply to --format {form.name}, {form.no_ways}; leave it out"
+        )
     contents = Contents(
         study,
         selection=options.selection,
-        all_images=options.all_images,
+        all_images=options.all_images or not form.of_images,
         truth=options.truth,
         image_files=_ways(form, options.image_files),
     )
-    if form.needs_maps and not contents.has_maps:
+    if not contents.has_maps:
         raise StudyError(
             f"{options.study} has neither models nor labels to export; add some with `faultscape predict "
             f"{study.place} NAME=SOURCE`"
@@ -44,12 +48,16 @@ def export_study(options: ExportOptions) -> StudyExported:
     return StudyExported(
         options.out,
         form.name,
-        len(contents.images),
+        len(contents.images) if form.of_images else 0,
         contents.models,
         contents.truth,
         contents.image_files,
         size_of(Path(options.out)),
-        form.opens.format(out=repr(options.out), first=contents.first),
+        form.opens.format(
+            out=repr(options.out),
+            first=contents.first,
+            model=contents.models[0] if contents.models else "NAME",
+        ),
     )
 
 

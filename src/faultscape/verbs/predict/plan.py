@@ -293,7 +293,7 @@ def _request(
     if "scorer" in of_models and "scorer" not in source.options:
         raise ModelError(
             f"{name}={place}: --scorer needs a network's logits, and this is {article(source.called)}; "
-            "name the network, or leave --scorer out"
+            "name the network, or a folder of its logits (.npy, .npz or .pt), or leave --scorer out"
         )
     if idle := [key for key in of_models if key not in source.options]:
         print(f"note: {name}: {', '.join(map(_option, idle))} has no effect on {article(source.called)}")

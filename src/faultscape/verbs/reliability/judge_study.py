@@ -443,7 +443,7 @@ def _gaps(
                 f" {'was' if len(words) == 1 and words[0] else 'were'} not counted"
             )
             where = [condition for condition, of in shards_of.items() if of & late]
-            if settings.models[name].kind == "folder":
+            if settings.models[name].kind in ("folder", "scores"):
                 why += (
                     "; its folder needs a map of each made image, by the id of the image (for example"
                     " SET/ID.png)"

@@ -1,17 +1,16 @@
 """The card of an exported data set: README.md, with the front matter that the Hugging Face Hub reads.
 
-Conventions: a value of the front matter is written as JSON, which is YAML too. No licence is named: that of
-the images is theirs.
+Conventions: no licence is named: that of the images is theirs.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from faultscape.errors import counted
 from faultscape.verbs.export import tables
 from faultscape.verbs.export.contents import Contents
+from faultscape.verbs.export.front_matter import yaml_lines
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 _MOST_CLASSES = 200  # that the table of classes lists
@@ -34,8 +33,7 @@ def _front_matter(contents: Contents, split: str) -> list[str]:
         "tags": ["faultscape"],
         "configs": [files],
     }
-    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
-    return ["---", *lines, "---"]
+    return ["---", *yaml_lines(values), "---"]
 
 
 def _text(contents: Contents) -> Iterator[str]:
