@@ -33,7 +33,7 @@ def taken(kind: str, *, many: bool) -> str:
         return f"tuple[{taken(kind, many=False)}, ...]"
     if found := re.match(r"(?:str \| )?list\[(.*)\]", kind):
         return f"tuple[{found[1]}, ...]"
-    return re.sub(r"\b(Place|LabelMeanings|Size)\b", "str", kind)
+    return re.sub(r"\b(PlaceOrMaps|Place|LabelMeanings|Size)\b", "str", kind)
 
 
 def names_in(file: Path, module: str) -> dict[str, str]:

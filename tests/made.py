@@ -84,6 +84,17 @@ def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
     return study
 
 
+def compared(folder: Path) -> Corpus:
+    """A corpus, and a study of it in folder/study, with the disagreement of its three models."""
+    import faultscape as fs
+
+    made = corpus(folder, models=3)
+    study = str(collected(made, folder / "study", shard_size=1024))
+    fs.predict(study, made.models, engine="local")
+    fs.compare(study, engine="local")
+    return made
+
+
 def with_validation(
     root: Path, images: tuple[int, int], shape: tuple[int, int] = (36, 48), role: str = "pool"
 ) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import made_card
 import made_document
 from faultscape.nouns import Agreement, Draw, PairSlot, Point, Scale, Slot, Slots
+from faultscape.questions.answers import Better, Case, Failures
 from faultscape.ranking.tables.assembly import rank_table
 from faultscape.ranking.tables.result import RankedTable
 from faultscape.reporting.measure.document import Document
@@ -226,5 +227,15 @@ MAKERS: dict[str, Callable[[], Result]] = {
     "draws": draws,
     "points": points,
     "no slots": lambda: Slots((), {"selector": "mad"}, ()),
+    "better": lambda: Better(**vars(Ranked.of(standings())), labelled=(3, HOSTILE)),
+    "failures": lambda: Failures(
+        (
+            Case(3, "a", HOSTILE, "sky", 0.25, "sky", "car", 0.5, HOSTILE),
+            Case("x", "a", "b", "", NAN, "", "", 0.0),
+        ),
+        (3, "x"),
+        slots(),
+        Better(**vars(Ranked.of(standings()))),
+    ),
     "selected": selected,
 }

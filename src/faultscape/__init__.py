@@ -33,7 +33,7 @@ from faultscape.lazy_names import attach
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 # files of a study, what rooms exchange, and checks for extensions are imported by their own names
-_INNER = {"nouns", "study", "testing", "ties", "verbs"}
+_INNER = {"nouns", "questions", "study", "testing", "ties", "verbs"}
 __getattr__, _, _names = attach(__name__, __file__)
 __all__ = [name for name in _names if name not in _INNER]
 

@@ -9,6 +9,7 @@ from . import metrics as metrics
 from . import nouns as nouns
 from . import options as options
 from . import prediction as prediction
+from . import questions as questions
 from . import ranking as ranking
 from . import reporting as reporting
 from . import scenes as scenes
@@ -19,6 +20,8 @@ from . import testing as testing
 from . import ties as ties
 from . import uncertainty as uncertainty
 from . import verbs as verbs
+from .questions import where_they_fail as where_they_fail
+from .questions import which_is_better as which_is_better
 from .reading.study import Study as Study
 from .reporting.verdict import Verdict as Verdict
 from .results.files import load as load

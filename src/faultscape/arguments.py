@@ -32,10 +32,13 @@ from faultscape.nouns import Classes, Scale
 
 if TYPE_CHECKING:
     Place: TypeAlias = str | os.PathLike[str]
+    # a file or folder, or what would be in it: arrays, tensors, PIL images, {ID: map}, pairs (ID, map)
+    PlaceOrMaps: TypeAlias = Any
     # a built-in name, a file, names of classes, or their number
     ClassList: TypeAlias = Classes | Place | Sequence[str] | int
-    Source: TypeAlias = str | Mapping[str, Place]  # NAME=SOURCE, or {NAME: SOURCE}
-    Sources: TypeAlias = str | Mapping[str, Place] | Sequence[Source]  # one or more of these
+    # NAME=SOURCE, or {NAME: SOURCE}, where SOURCE may also be arrays, tensors, a function or a torch module
+    Source: TypeAlias = str | Mapping[str, Any]
+    Sources: TypeAlias = str | Mapping[str, Any] | Sequence[Source]  # one or more of these
     Renames: TypeAlias = str | Mapping[str, str] | Sequence[str]  # OLD=NEW, {OLD: NEW}, or several words
     GroupRule: TypeAlias = Place | Mapping[str, str]  # a pattern, a file, or {image: group}
     Size: TypeAlias = str | Sequence[int]  # WIDTHxHEIGHT, or (width, height)
@@ -45,13 +48,31 @@ if TYPE_CHECKING:
     # NAME=VALUE, {NAME: value}, or several words
     NamedValues: TypeAlias = str | Mapping[str, float | int | bool | str] | Sequence[str]
 else:
-    Place = ClassList = Source = GroupRule = Size = ScaleFile = LabelMeanings = Costs = str
+    Place = PlaceOrMaps = ClassList = Source = GroupRule = Size = ScaleFile = LabelMeanings = Costs = str
     Sources = Renames = NamedValues = list[str]
 
-_Named = str | Mapping[str, str | os.PathLike[str]]
+
+class _Held(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return value is not None and not isinstance(value, bool | int | float | complex | bytes)
+
+
+class InMemory(metaclass=_Held):
+    """The kind of what may hold maps or be a model: arrays, tensors, lists, images, functions, modules, known
+    without importing their libraries; all but single numbers, bytes and None.
+
+    >>> isinstance([1, 2], InMemory), isinstance(len, InMemory), isinstance(5, InMemory)
+    (True, True, False)
+    """
+
+
+_Named = str | Mapping[str, str | os.PathLike[str] | InMemory]
 _NAMED = "NAME=SOURCE, or {NAME: SOURCE}"
 IN_PYTHON: Mapping[str, object] = {  # what each name above accepts in Python, as messages say it
     "Place": Annotated[str | os.PathLike[str], "the name of a file or folder, text or a path"],
+    "PlaceOrMaps": Annotated[
+        str | os.PathLike[str] | InMemory, "the name of a file or folder, text or a path, or maps in memory"
+    ],
     "ClassList": Annotated[
         Classes | str | os.PathLike[str] | Sequence[str] | int,
         "a Classes, a built-in name, a file, a list of names, or a number of classes",

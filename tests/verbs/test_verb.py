@@ -101,7 +101,7 @@ def test_what_is_recorded_gives_the_same_again_grouped_or_not() -> None:
         ({"limit": True}, "limit must be a number; got True"),
         (
             {"extra": {"depth": 2}},
-            r"extra must be fs\.Extra\(names=\.\.\., depth=\.\.\.\); got \{'depth': 2\}",
+            r"extra must be fs\.options\.Extra\(names=\.\.\., depth=\.\.\.\); got \{'depth': 2\}",
         ),
         ({"extra": Extra(depth=1.5)}, "depth must be a whole number; got 1.5"),  # type: ignore[arg-type]
         ({"limit": 10}, "limit is at most 9; got 10"),

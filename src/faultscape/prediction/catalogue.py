@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from faultscape.errors import ModelError, StudyError, article, closest_place
-from faultscape.prediction import networks
+from faultscape.prediction import in_memory, networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.network_files import onnx_files
 from faultscape.prediction.source import Opening, OpenModel, Source
@@ -245,6 +245,56 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
+# only Python can give them, so that no list of kinds has them; study.toml names them
+IN_MEMORY: tuple[Source, ...] = (
+    Source(
+        "memory",
+        "model in memory",
+        "arrays or tensors (in Python)",
+        in_memory.MapsInMemory,
+        in_memory.are_maps,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        digest=in_memory.digest_of_maps,
+        origin=in_memory.origin_of_maps,
+        options=("resize_maps",),
+        own_sizes=True,
+        here=True,
+    ),
+    Source(
+        "memory-answers",
+        "model in memory",
+        "answers in an array (in Python)",
+        in_memory.open_answers,
+        in_memory.are_answers,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        digest=in_memory.digest_of_answers,
+        origin=in_memory.origin_of_answers,
+        options=(),
+        tasks=(CLASSIFICATION,),
+        here=True,
+    ),
+    _network(
+        "memory-network",
+        "a function or a torch module (in Python)",
+        in_memory.of_function,
+        in_memory.is_function,
+        in_memory.digest_of_function,
+        check=in_memory.check,
+        kept_as=str,
+        there=in_memory.there,
+        here=True,
+    ),
+)
+
+
+def _kinds() -> tuple[Source, ...]:
+    return (*IN_MEMORY, *SOURCES)
+
+
 def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     """Return the kind of model of a SOURCE; ModelError if it is not a model, does not fit this task, or is
     not available.
@@ -252,7 +302,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     >>> source_of("m", "exec:cat").name
     'program'
     """
-    found = next((kind for kind in SOURCES if kind.of(source, task)), None)
+    found = next((kind for kind in _kinds() if kind.of(source, task)), None)
     if found is None:
         raise ModelError(f"{name}={source}: {_why_none(source, task)}")
     found.check(name, source)
@@ -267,7 +317,7 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
 
 def kind_named(name: str) -> Source:
     """Return the kind of model with this name in study.toml; StudyError lists the known ones."""
-    found = next((kind for kind in SOURCES if kind.name == name), None)
+    found = next((kind for kind in _kinds() if kind.name == name), None)
     if found is None:
         raise StudyError(
             f"models of kind {name!r} are not known; known are {', '.join(kind.name for kind in SOURCES)}"
@@ -277,7 +327,7 @@ def kind_named(name: str) -> Source:
 
 def there(source: str) -> bool:
     """Whether the source is still available, as far as this machine can tell."""
-    kind = next((kind for kind in SOURCES if kind.of(source, CLASSIFICATION)), None)
+    kind = next((kind for kind in _kinds() if kind.of(source, CLASSIFICATION)), None)
     return kind.there(source) if kind else Path(source).exists()
 
 

@@ -32,6 +32,8 @@ KINDS = {  # {class: the module that has it}
     "Slots": "faultscape.nouns",
     "Scale": "faultscape.nouns",
     "Selected": "faultscape.verbs.select.chosen_result",
+    "Better": "faultscape.questions.answers",
+    "Failures": "faultscape.questions.answers",
 }
 # raised where the parts of a file do not fit each other
 _AT_ODDS = (

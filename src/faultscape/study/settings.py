@@ -35,6 +35,7 @@ from faultscape.study.part_folders import remember_store
 VERSION = 3  # of studies made by this Faultscape; no other is read
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
+MEMORY = "memory:"  # begins the SOURCE of a model that only Python could give
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
 _WHEN_THERE = ("only", "glosses", "own_order", "tags", "truths")  # omitted from the file if empty
 
@@ -98,6 +99,11 @@ class ModelSettings(pydantic.BaseModel):
     kind: str  # one of prediction.catalogue
     labels: dict[str, str] = {}
     options: Annotated[ModelOptions, AS_WRITTEN] = {}
+
+    @property
+    def was_in_memory(self) -> bool:
+        """Whether it was given as arrays, a function or a module, which no command can give again."""
+        return self.source.startswith(MEMORY)
 
 
 class TruthSettings(pydantic.BaseModel):

@@ -10,6 +10,7 @@ anything else is loaded. A message names an option as Python writes it.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from functools import cache, wraps
@@ -139,6 +140,9 @@ def _checked(name: str, value: Any, hint: Any, kind: str, default: Any) -> Any:
     """Return a value as the work takes it."""
     if is_dataclass(default):
         return _checked_group(name, value, default)
+    if kind.startswith("PlaceOrMaps"):  # what is in memory is read by the work, and stays as it is
+        refuse_other_kind(name, value, hint)
+        return place_text(value, name) if isinstance(value, str | os.PathLike) else value
     if kind == "list[Place]":
         value = tuple(needed_text(one, name) for one in value)
     elif get_origin(hint) is tuple:

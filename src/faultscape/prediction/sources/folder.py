@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -167,8 +168,13 @@ class OpenFolder(OpenModel):
                 {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
             )
         except FaultscapeError as error:
-            return Row(image.id, None, problem=str(error))
+            return Row(image.id, None, problem=self.told(image, path, str(error)))
         return Row(image.id, code, kept)
+
+    def told(self, image: Image, path: str, problem: str) -> str:
+        """Return what is wrong with the map of an image, as a person reads it."""
+        del image, path
+        return problem
 
 
 def files_of(
@@ -209,12 +215,26 @@ def _reading(source: Source, request: Request, files: Sequence[str]) -> tuple[di
 def origin(source: Source, request: Request) -> Origin:
     """Return what the maps of a folder depend on: its files, identified by their sizes and times."""
     place = request.source
-    settings = request.settings
     notes = list[str]()
-    given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
-    given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
     files = files_of(maps, request.shards, request.options.get("pattern"), notes.append)
+    return origin_of_files(source, request, files, place, partial(fingerprint, place), notes)
+
+
+def origin_of_files(
+    source: Source,
+    request: Request,
+    files: dict[str, str],
+    place: str,
+    mark: Callable[[Sequence[str]], str],
+    notes: list[str],
+) -> Origin:
+    """Return what maps in ``files`` {image id: path} below a ``place`` depend on; ``mark`` returns a digest
+    that changes when any of some files changes.
+    """
+    settings = request.settings
+    given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
+    given = given or (request.held if "labels" in request.options else {})
     coloured = coded_by_colour(list(files.values()))
     labels = given
     if not given:
@@ -223,21 +243,25 @@ def origin(source: Source, request: Request) -> Origin:
         coloured = coded_by_palette(files.values(), settings.class_list, labels) or coloured
         labels = label_names.of_colours(settings) if coloured else labels
     ask_about_void(
-        f"{request.name}={place}", list(files.values()), settings.class_list, labels, known=map(int, given)
+        f"{request.name}={request.source}",
+        list(files.values()),
+        settings.class_list,
+        labels,
+        known=map(int, given),
     )
     colours = settings.classes.model_dump(include={"names", "ids", "colours", "void"}) if coloured else None
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
     stamps = {}
     by_shard = {}
-    number = len(files)
+    left = dict(files)
     with_sure = 0
     for shard, images in request.shards():
-        mine = [files.get(image.id, "") for image in images]
+        mine = [left.get(image.id, "") for image in images]
         sure = [there for path in mine if path and (there := beside(place, path))]
         with_sure += len(sure)
-        stamps[shard] = f"{fingerprint(place, mine + sure)}-{about}:{rules}"
-        by_shard[shard] = {image.id: files.pop(image.id) for image in images if image.id in files}
-    if 0 < with_sure < number:
-        notes.append(f"{place}: confidence found for {with_sure} of {number} maps")
+        stamps[shard] = f"{mark(mine + sure)}-{about}:{rules}"
+        by_shard[shard] = {image.id: left.pop(image.id) for image in images if image.id in left}
+    if 0 < with_sure < len(files):
+        notes.append(f"{place}: confidence found for {with_sure} of {len(files)} maps")
     return Origin(request.options, labels, stamps, by_shard, notes=tuple(notes), source=place)

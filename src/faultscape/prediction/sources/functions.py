@@ -77,6 +77,15 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
                     f"{source}: is a kind of model; name what it should read as well: {source}:PLACE"
                 ) from None
         raise ModelError(str(error)) from None
+    return network_of(function, source, options, device)
+
+
+def network_of(
+    function: Callable[..., Any], source: str, options: ModelOptions, device: str = "cpu"
+) -> Network:
+    """Return the network that a function is, or loads if it takes no arguments; ModelError if loading
+    fails.
+    """
     if not _without_arguments(function):
         return PredictorNetwork(function, source, options)
     try:
@@ -90,8 +99,17 @@ def of_function(source: str, options: ModelOptions, device: str = "cpu") -> Netw
             f" {type(loaded).__name__}"
         )
     said = {key: getattr(function, key) for key in KEYS if hasattr(function, key)}
+    return module_of(loaded, source, said, options, device)
+
+
+def module_of(
+    module: Any, source: str, said: dict[str, Any], options: ModelOptions, device: str = "cpu"
+) -> Network:
+    """Return a torch module, or a callable on tensors, as a network; ``said`` describes its input where no
+    option does.
+    """
     given = cast("ModelOptions", {**said, **{k: v for k, v in options.items() if v not in (None, "", [])}})
-    return of_module(loaded, source, given, device)
+    return of_module(module, source, given, device)
 
 
 class PredictorNetwork(Network):

@@ -17,6 +17,7 @@ from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.store import is_address
 from faultscape.study.tables import selections
 from faultscape.verbs import graph
+from faultscape.verbs.in_memory.labels import as_files
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
@@ -132,7 +133,8 @@ def import_labels(
     contain labels for this study.
     """
     study = opened(options.study)
-    found = _imported(study, options)
+    with as_files(study, options.source) as source:
+        found = _imported(study, replace(options, source=source))
     # without a selection, what comes next is not to rank
     if not isinstance(found, Imported | Answered | PointsAnswered) or not selections.names(study.root):
         return found

@@ -32,6 +32,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.verbs.in_memory.labels import CALLED, was_in_memory
 from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
 from faultscape.verbs.label.model_copies import Copies
 from faultscape.verbs.label.result import Imported
@@ -68,7 +69,8 @@ def import_(
     """
     source = options.source
     truth = options.truth
-    called = person.called if person else ""
+    sent = person.called if person else ""
+    called = CALLED if was_in_memory(source) else sent
 
     def named(text: str) -> str:
         return text.replace(source, called) if called else text
@@ -190,7 +192,7 @@ def import_(
             line
             for name, one in kept.items()
             # it decodes every map, and says what models predict, which people who draw do not learn
-            if (one.new or one.replaced) and not called
+            if (one.new or one.replaced) and not sent
             for line in unusual(study, name)
         ),
     )

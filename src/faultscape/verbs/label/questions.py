@@ -31,6 +31,7 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.verbs.in_memory.labels import CALLED, was_in_memory
 from faultscape.verbs.label.masks import say_both, without_taken_back
 from faultscape.verbs.label.result import Answered, Asked, import_line
 
@@ -151,7 +152,12 @@ def import_(study: Study, source: str, column: str, truth: str, form: Format) ->
         thrown = [*read.discards, *still_difficult(held, difficult, anew)]
         discarded = held.discard(thrown, source)
         replace_failures(root, "label", truth, rest + failures)
-        log_import(root, source, truth=truth, **({"column": column} if column else {}))
+        log_import(
+            root,
+            CALLED if was_in_memory(source) else source,
+            truth=truth,
+            **({"column": column} if column else {}),
+        )
     tell_discards(study, {image for image, _ in thrown})
     ties = sum(verdict is None for verdict in said.majority(everything).values())
     fresh = sum(before.get(row[:3]) != row[3] for row in said.latest(read.answers))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from faultscape.arguments import LabelMeanings, Place, needed_text
+from faultscape.arguments import LabelMeanings, Place, PlaceOrMaps, needed_text
 from faultscape.errors import OptionError, closest
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
 from faultscape.verbs.label.options import SessionRules
@@ -94,7 +94,7 @@ def export(
 @verb("faultscape.verbs.label.exchange:import_labels")
 def import_(
     study: Place,
-    source: Place,
+    source: PlaceOrMaps,
     *,
     truth: str = "labels",
     pattern: str | None = None,
@@ -120,7 +120,8 @@ def import_(
         the images' names, or a tool's file. For points also a CSV file: image, row, column, answer (a class,
         void, cannot tell, or A|B on a border). For classifiers a CSV file: image, label (several joined by |;
         none for none of the classes; FILE.csv:COLUMN reads labels from another column), or image, class,
-        annotator, answer (yes, no, unsure), or image, reason.
+        annotator, answer (yes, no, unsure), or image, reason. In Python also masks in memory: {ID: mask},
+        pairs (ID, mask), or one for each image, in order; for classifiers the same with class ids.
     truth
         Name to keep the labels under.
     pattern

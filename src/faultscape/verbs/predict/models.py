@@ -27,6 +27,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.logs import Timing, log, read_failures
+from faultscape.verbs.in_memory.models import as_sources
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import changed_models, shard
 from faultscape.verbs.predict.job import Job, Made
@@ -45,6 +46,12 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     """Run `predict` with its options, and with what a submission declares, and mask what is unknown if that
     was asked; ModelError, OptionError or StudyError if that is impossible.
     """
+    with as_sources(opened(options.study), options.models) as models:
+        return _predict_sources(replace(options, models=models), declared)
+
+
+def _predict_sources(options: PredictOptions, declared: Declared | None) -> Predicted:
+    """Run `predict` on models that all have a SOURCE."""
     if options.scoring.mask_unknown is None:
         return _predict(options, declared)
     masks = UnknownMasks(opened(options.study), options, [*named(options.models)])
@@ -212,7 +219,7 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
     )
     for word in models:
         if isinstance(word, Mapping):
-            items = [(str(k), os.fspath(v)) for k, v in word.items()]
+            items = [(str(k), _text_of(str(k), v)) for k, v in word.items()]
         else:
             name, equals, source = str(word).partition("=")
             if not equals or not source:
@@ -231,6 +238,16 @@ def named(models: Sequence[Source], task: str = "segmentation") -> dict[str, str
     if not out:
         raise ModelError(f"no model given; give NAME=SOURCE, for example {example}")
     return out
+
+
+def _text_of(name: str, source: object) -> str:
+    """Return a SOURCE as text; ModelError for what is in memory."""
+    if not isinstance(source, str | os.PathLike):
+        raise ModelError(
+            f"{name}: expected the name of a file or folder; got {type(source).__name__}; `fs.predict` takes"
+            " models that are in memory"
+        )
+    return os.fspath(source)
 
 
 def _check_options(options: PredictOptions, of_models: toml.ModelOptions, task: str) -> None:

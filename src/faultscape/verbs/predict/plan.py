@@ -207,7 +207,7 @@ def plan(
             f"predicted again, and {'selections drawn' if settings.classifies else 'pairs made'} from "
             "them become stale; the old predictions stay until all are done"
         )
-    if changed and before is not None and before.source != kept_at:
+    if changed and before is not None and before.source != kept_at and not before.was_in_memory:
         back = line_back(study, name, before, against)
         print(f"note: {name} was {before.source}; if you did not mean to replace it, go back with {back}")
 
