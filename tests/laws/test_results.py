@@ -130,6 +130,7 @@ def test_results_of_other_contents_or_kinds_are_not_equal() -> None:
         ({"result": ["Slots"]}, "FILE holds \"['Slots']\", which is not a result"),
         ({"schema": 2}, "FILE has schema 2 of results, and this version reads 1; faultscape 0.1.0 wrote it"),
         ({"content": None}, "FILE is damaged: it is 'None'; make it again"),
+        ({"content": {"modles": []}}, "FILE is damaged: Slots has no field 'modles'; make it again"),
         ({"content": {"models": []}}, "FILE is damaged: Slots has no definition; make it again"),
     ],
 )

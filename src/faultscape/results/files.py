@@ -16,7 +16,8 @@ from faultscape.errors import FaultscapeError, ResultError, closest, reason
 from faultscape.results.codec import MisfitError, built
 from faultscape.results.result import SCHEMA, Result
 
-KINDS = {  # {class: the module that has it}
+KINDS = {  # {class: the module that has it
+}
     "Agreement": "faultscape.nouns",
     "ChosenImages": "faultscape.verbs.select.chosen_result",
     "Compared": "faultscape.verbs.compare.result",
