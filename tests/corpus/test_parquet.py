@@ -14,6 +14,7 @@ import loopback
 import made
 from faultscape.corpus import parquet_rows, photos
 from faultscape.errors import CorpusError, ImageError
+from faultscape.formats.packed import tables
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.verbs.verb import group_options
@@ -201,7 +202,7 @@ def test_rows_in_the_order_of_the_file_are_read_once_whatever_the_size_of_a_row_
         assert rows.read(path, k) == bytes([k % 251]) * 100
         most = max(most, sum(len(batch) for group in rows._groups.values() for batch in group._kept.values()))
     assert sum(taken) == 1000
-    assert most <= 3 * photos._BATCHES * photos._BUFFER
+    assert most <= 3 * tables._BATCHES * photos._BUFFER
     taken.clear()
     for k in (901, 899, 905, 870):  # nearly in order
         rows.read(path, k)

@@ -338,6 +338,7 @@ LATE = {  # our own that are imported where they are used, and why
     "engine/__init__.py": "an engine is loaded when it is asked for",
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
+    "formats/guard.py": "Arrow, for a file within a table",
     "prediction/doubt_methods.py": "torch, when a method scores or moves its input",
     "prediction/sources/backbone.py": "torch, when a backbone is opened",
     "prediction/sources/network_folder.py": "torch, when such a network is opened",

@@ -18,6 +18,7 @@ from PIL import Image
 from faultscape.classes.class_lists import palette, table
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.label_maps import VOID_COLOURS, Colour, Palette, colour_table, read_map
+from faultscape.formats.packed.places import opened_at
 from faultscape.nouns import UNKNOWN, Classes
 
 _VOC = ((0, 0, 0), *palette(255))
@@ -84,13 +85,13 @@ class Palettes:
         only decoding tells.
         """
         try:
-            with Image.open(path) as picture:
+            with Image.open(opened_at(path, LabelMapError)) as picture:
                 if picture.mode != "P":
                     return False
                 if picture.format != "PNG" or picture.palette is None:
                     return True
                 flat = bytes(picture.palette.palette)
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, LabelMapError):
             return False
         colours = list(zip(flat[::3], flat[1::3], flat[2::3], strict=False))
         return any(self._is_elsewhere(value, colours) for value in range(len(colours)))

@@ -26,9 +26,9 @@ from faultscape.errors import CorpusError, FaultscapeError, shortened
 from faultscape.study import store
 
 PARQUET = frozenset((".parquet", ".pq"))
-_BYTES = ("image", "bytes", "jpg", "jpeg", "png")
+IMAGES = ("image", "bytes", "jpg", "jpeg", "png")
 _PLACES = ("uri", "url", "path", "image_path", "file_name")
-_IDS = ("id", "key", "image_id", "__key__")
+IDS = ("id", "key", "image_id", "__key__")
 _DIGITS = 9
 _ROW = re.compile(r"(.+\.(?:parquet|pq)(?:\?[^#]*)?)#(\d+)", re.IGNORECASE | re.DOTALL)
 
@@ -108,7 +108,7 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     text, binary = _kinds()
     inside = None
     places = None
-    for name in (name for name in _BYTES if name in schema.names):
+    for name in (name for name in IMAGES if name in schema.names):
         kind = schema.field(name).type
         if pa.types.is_struct(kind) and "bytes" in [f.name for f in kind]:
             inside = f"{name}.bytes"
@@ -129,9 +129,9 @@ def image_column(schema: pa.Schema, path: str) -> tuple[str | None, str | None]:
     if inside is None and places is None:
         known = shortened(schema.names) or "none"
         raise CorpusError(
-            f"{path}: has no image column, only {known}; expected bytes in {', '.join(_BYTES)}, or paths"
-            f" in {', '.join(_PLACES)}; to collect ids without image files (for"
-            " classifiers), give a .csv file with a column image"
+            f"{path}: has no image column, only {known}; expected bytes in {', '.join(IMAGES)}, or paths"
+            f" in {', '.join(_PLACES)}; name another column of bytes after a colon ({path}:COLUMN); to"
+            " collect ids without image files (for classifiers), give a .csv file with a column image"
         )
     return inside, places
 
@@ -145,7 +145,7 @@ def _rows_of(path: str, name: str, say: Callable[[str], None]) -> list[tuple[str
     named = next(
         (
             c
-            for c in _IDS
+            for c in IDS
             if c in schema.names and (text(schema.field(c).type) or pa.types.is_integer(schema.field(c).type))
         ),
         None,

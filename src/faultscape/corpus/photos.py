@@ -1,5 +1,5 @@
-"""Open an image wherever it is stored: a file, an object in a store, a row of a Parquet file, or a recipe
-that makes it from another image.
+"""Open an image wherever it is stored: a file, an object in a store, a row of a Parquet or Arrow file, a
+member of a tar, or a recipe that makes it from another image.
 
 Conventions: RGB, upright, as `read_rgb` returns it. The digest of an image is the SHA-256 of its bytes, or,
 for an object in a store, ``etag:...`` (``changed:...`` if the store has no tags): then only the beginning of
@@ -22,8 +22,9 @@ import os
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -34,6 +35,9 @@ from faultscape.corpus.stress.recipes import CANNOT, Recipe, cook, recipe_of
 from faultscape.errors import FaultscapeError, ImageError
 from faultscape.formats import png
 from faultscape.formats.guard import read_bytes
+from faultscape.formats.packed import tables
+from faultscape.formats.packed.places import packed_of, read_packed
+from faultscape.formats.packed.tables import Group
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
 from faultscape.study import store
 from faultscape.study.tables.corpus import Image
@@ -42,7 +46,6 @@ HEAD = 1 << 16  # holds an image's size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
 PARENT_CHANGED = "changed since images were made from it; run collect again, then `faultscape stress`"
 _GROUPS = 4
-_BATCHES = 8
 _BUFFER = 16
 
 
@@ -63,6 +66,11 @@ def opened(source: str) -> Source:
         return Source(
             opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe))
         )
+    if packed := packed_of(source):
+        try:
+            return Source(packed.state, "", lambda _=None: read_packed(packed, ImageError))
+        except OSError as error:
+            raise ImageError(f"{packed.file}: {error.strerror}") from None
     if (row := row_of(source)) and not os.path.isfile(source):
         path, number = row
         return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))
@@ -197,30 +205,9 @@ def parent_of(recipe: Recipe) -> np.ndarray:
 
 
 def forget() -> None:
-    """Close open Parquet files, which may have been replaced."""
+    """Close open Parquet and Arrow files, which may have been replaced."""
     _ROWS.forget()
-
-
-class _Group:
-    """One row group being read."""
-
-    def __init__(self, file: Any, group: int, column: str) -> None:
-        self._start = lambda: passing(file, group, column, _BUFFER)
-        self._stream: Iterator[list[bytes | None]] = self._start()
-        self._kept: OrderedDict[int, list[bytes | None]] = OrderedDict()
-        self._next = 0
-
-    def value(self, row: int) -> bytes | None:
-        number = row // _BUFFER
-        if number not in self._kept and number < self._next:
-            self._stream = self._start()
-            self._next = 0
-        while number not in self._kept:
-            self._kept[self._next] = next(self._stream)
-            self._next += 1
-            while len(self._kept) > _BATCHES:
-                self._kept.popitem(last=False)
-        return self._kept[number][row % _BUFFER]
+    tables.forget()
 
 
 class Rows:
@@ -229,7 +216,7 @@ class Rows:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: OrderedDict[str, tuple[Any, str, list[int], str | None]] = OrderedDict()
-        self._groups: OrderedDict[tuple[str, int], _Group] = OrderedDict()
+        self._groups: OrderedDict[tuple[str, int], Group] = OrderedDict()
 
     def state(self, path: str) -> str:
         """Return a text that changes with a file; ImageError if it cannot be opened."""
@@ -249,7 +236,7 @@ class Rows:
                 )
             group = bisect_right(ends, row) - 1
             if (path, group) not in self._groups:
-                self._groups[path, group] = _Group(file, group, column)
+                self._groups[path, group] = Group(partial(passing, file, group, column, _BUFFER), _BUFFER)
                 while len(self._groups) > _GROUPS:
                     self._groups.popitem(last=False)
             self._groups.move_to_end((path, group))

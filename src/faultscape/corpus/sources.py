@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultscape.corpus import parquet_rows, store_pictures
+from faultscape.corpus import packed_sources, parquet_rows, store_pictures
 from faultscape.errors import CorpusError, OptionError, closest_place, counted
 from faultscape.study import store
 from faultscape.study.folder import TEMPORARY
@@ -91,6 +91,12 @@ def find(
             if pattern:
                 say(f"{argument}: --pattern does not apply to Parquet files, whose columns hold the ids")
             found += [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
+            continue
+        if packed_sources.is_packed(argument) or (not stores and parquet_rows.is_parquet(argument)):
+            if pattern:
+                say(f"{argument}: --pattern does not apply to it, because it names its images itself")
+            pairs = packed_sources.find_packed(argument, frozenset(endings), say)
+            found += [Found(_readable(id_), source) for id_, source in pairs]
             continue
         folder, files = _files(argument, frozenset(endings), say)
         if not files and some_or_none:

@@ -58,7 +58,14 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())  # its errors are our
 
 
 def read_bytes(path: Path, error: type[FaultscapeError], *, limit: int | None = None) -> bytes:
-    """Return the content of a regular file; one larger than ``limit`` bytes is refused before it is read."""
+    """Return the content of a regular file, or of a file within another (`packed.places`); one larger than
+    ``limit`` bytes is refused before it is read.
+    """
+    if "#" in os.fspath(path):
+        from faultscape.formats.packed.places import packed_of, read_packed
+
+        if packed := packed_of(os.fspath(path)):
+            return read_packed(packed, error)
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             raise error(f"{path}: is not a regular file")

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from faultscape.corpus.packed_sources import is_packed, is_there, kept_as
+from faultscape.corpus.parquet_rows import is_parquet
 from faultscape.errors import ModelError, StudyError, article, closest_place
 from faultscape.prediction import in_memory, networks
 from faultscape.prediction.inference import Inference
@@ -37,7 +39,7 @@ from faultscape.prediction.sources import (
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.prediction.stored_outputs import score_folder
+from faultscape.prediction.stored_outputs import coco_results, score_folder
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -57,8 +59,9 @@ def _is_transformers(source: str, _task: str) -> bool:
     return Path(source, "config.json").is_file() and not Path(source, "labels").is_dir()
 
 
-def _is_folder(source: str, _task: str) -> bool:
-    return Path(source).is_dir() or Path(source).suffix.lower() in _LISTS
+def _is_folder(source: str, task: str) -> bool:
+    is_of_maps = is_packed(source) or (task != CLASSIFICATION and is_parquet(source))
+    return Path(source).is_dir() or Path(source).suffix.lower() in _LISTS or is_of_maps
 
 
 def _nothing(_name: str, _source: str) -> None:
@@ -75,7 +78,7 @@ def _named(name: str) -> Source:
 
 
 def _must_be_there(name: str, source: str) -> None:
-    if not Path(source).exists():
+    if not is_there(source):
         raise ModelError(f"{name}={source}: there is no such folder or file{closest_place(source)}")
 
 
@@ -215,6 +218,18 @@ SOURCES: tuple[Source, ...] = (
         _is_transformers,
     ),
     Source(
+        "coco",
+        "file of masks",
+        "results of COCO (.json)",
+        coco_results.OpenResults,
+        coco_results.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=coco_results.origin,
+        options=coco_results.OPTIONS,
+        tasks=("segmentation",),
+    ),
+    Source(
         "scores",
         "folder of scores",
         f"a folder of logits or probabilities ({', '.join(score_folder.WRITTEN)})",
@@ -233,7 +248,8 @@ SOURCES: tuple[Source, ...] = (
         folder.OpenFolder,
         _is_folder,
         check=_must_be_there,
-        kept_as=os.path.abspath,
+        kept_as=kept_as,
+        there=is_there,
         origin=folder.origin,
         options=folder.OPTIONS,
         tasks=("segmentation",),

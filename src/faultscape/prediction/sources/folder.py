@@ -28,6 +28,7 @@ from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
 from faultscape.corpus.sources import MAP_ENDINGS, Say, find
 from faultscape.errors import FaultscapeError, LabelMapError
+from faultscape.formats.packed.places import file_of, opened_at
 from faultscape.formats.scores import beside, read_confidence
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
@@ -108,10 +109,10 @@ def coded_by_colour(files: Sequence[str]) -> bool:
     """Whether these maps are images of three channels, judged by a few spread over the list."""
     for path in files[:: max(1, len(files) // 64)]:
         try:
-            with Pillow.open(path) as picture:
+            with Pillow.open(opened_at(path, LabelMapError)) as picture:
                 if picture.mode in ("RGB", "RGBA"):
                     return True
-        except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError):
+        except (OSError, ValueError, SyntaxError, Pillow.DecompressionBombError, LabelMapError):
             continue
     return False
 
@@ -122,7 +123,8 @@ def fingerprint(source: str, files: Sequence[str]) -> str:
     """
     digest = hashlib.sha256()
     for path in files:
-        state = os.stat(path) if path and Path(path).exists() else None
+        held = file_of(path)
+        state = os.stat(held) if path and Path(held).exists() else None
         name = os.path.relpath(path, source) if path else ""
         digest.update(
             f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode(

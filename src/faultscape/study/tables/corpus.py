@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError, library_text
 from faultscape.study.folder import put
+from faultscape.study.tables.moved_images import moved_images, with_place
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard can be read without the others
@@ -278,7 +279,7 @@ def read_images(path: Path) -> list[Image]:
     if not path.exists():
         return []
     try:
-        return _images(_checked(pq.read_table(path)), path.parent)
+        return _images(_checked(pq.read_table(path)), path.parent, path)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise StudyError(
             f"{path} is damaged ({library_text(error, most=150)}); put it back from a copy"
@@ -298,6 +299,7 @@ def put_images(path: Path, images: list[Image]) -> None:
         {n: pa.array(list(c), _TYPES.get(n, pa.string())) for n, c in zip(names, columns, strict=True)}
     )
     sink = pa.BufferOutputStream()
+    table = with_place(table, path.parent)
     pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
     put(path, sink.getvalue().to_pybytes())
 
@@ -361,12 +363,14 @@ def part_name(shard: int) -> str:
     return f"{shard:05d}"
 
 
-def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
+def _images(table: pa.Table | pa.RecordBatch, root: Path, file: Path | None = None) -> list[Image]:
     """Return the rows of a table of the study at ``root`` as images; values shared by many are stored
-    once.
+    once. They were read from corpus.parquet, or another ``file``.
     """
     columns = table.to_pydict()
     columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
+    if moved := moved_images(file or root / "corpus.parquet", root):
+        columns["source"] = [moved.source(source) for source in columns["source"]]
     if _DUPLICATES not in columns:  # an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
     for name in ("set", "role", "condition", "parent", "group"):

@@ -19,9 +19,9 @@ from faultscape.choices import Role
 from faultscape.corpus import id_lists, photos
 from faultscape.corpus.layouts.layout import Frame
 from faultscape.corpus.mixtures import Part as MixturePart
-from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.sources import Found, absolute, find, holds_images, named_as_models
 from faultscape.errors import CorpusError, OptionError, StudyError, counted
+from faultscape.formats.packed.places import file_of
 from faultscape.formats.pictures import Picture
 from faultscape.nouns import Classes
 from faultscape.reading.sets import collected, descendants, follow, returning
@@ -425,7 +425,7 @@ def _refuse_another_file(held: Image | None, found: Found, picture: Picture, giv
     """Raise CorpusError if a different file has the id of an image whose own file still exists."""
     if held is None or held.source == absolute(found.path) or held.digest == picture.digest:
         return
-    if os.path.isfile((row_of(held.source) or (held.source, 0))[0]) or is_address(held.source):
+    if os.path.isfile(file_of(held.source)) or is_address(held.source):
         raise CorpusError(
             f"two files have the id {found.id!r}: {held.source}, which is in the study, and {found.path};"
             " rename one, or collect it into another --set"

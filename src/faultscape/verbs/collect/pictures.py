@@ -16,12 +16,12 @@ from dataclasses import astuple
 from pathlib import Path
 
 from faultscape.corpus.duplicates import Groups
-from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.photos import digest_of, look, opened
 from faultscape.corpus.sources import RECIPE, Found, absolute, find
 from faultscape.errors import ImageError, counted
 from faultscape.formats import pictures
 from faultscape.formats.deep_pictures import DIM, REACH
+from faultscape.formats.packed.places import file_of
 from faultscape.formats.pictures import Picture
 from faultscape.progress import progress
 from faultscape.study import store
@@ -170,11 +170,7 @@ def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> li
     rest = [
         image for image in rest if not store.is_address(image.source) and not image.source.startswith(RECIPE)
     ]
-    return [
-        i
-        for i in rest
-        if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])
-    ]
+    return [i for i in rest if not os.path.exists(i.source) and not os.path.exists(file_of(i.source))]
 
 
 class Banned:

@@ -17,10 +17,10 @@ from pathlib import Path
 from PIL import Image as Picture
 
 from faultscape.choices import ImageFiles
-from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.photos import read_bytes_of
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import OptionError, StudyError, counted
+from faultscape.formats.packed.places import file_of
 from faultscape.formats.pictures import rgb_of
 from faultscape.formats.png import encode_pixels
 from faultscape.study.store import is_address
@@ -61,7 +61,7 @@ def refuse_missing(images: Sequence[Image], how: ImageFiles, called: str) -> Non
 
 def _is_file(source: str) -> bool:
     """Whether a source names a file, rather than an object of a store, a recipe, or a row of a table."""
-    of_table = row_of(source) is not None and not os.path.isfile(source)
+    of_table = file_of(source) != source
     return not (is_address(source) or recipe_of(source) or of_table)
 
 

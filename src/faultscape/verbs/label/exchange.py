@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
+from faultscape.corpus.packed_sources import is_packed, is_there
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling import discards, point_tables
 from faultscape.labelling.catalogue import find_format, point_format
@@ -151,7 +152,8 @@ def _imported(
     classifies = study.classifies
     form = find_format(options.format, study.settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")
-    if not Path(file).exists():
+    is_within = not classifies and is_packed(source) and is_there(source)
+    if not Path(file).exists() and not is_within:
         more = (
             "; labels are read from local folders only; copy them to this machine first"
             if is_address(source)
@@ -160,7 +162,7 @@ def _imported(
         raise LabellingError(f"{file}: no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, not labels; give {_EXPECTED[classifies]}")
-    if not classifies and (files := point_import.files_of(study, source, options.format)):
+    if not classifies and not is_within and (files := point_import.files_of(study, source, options.format)):
         if not all(one.photo for _, one in files):
             _refuse_pattern(options)
         if options.labels is not None:

@@ -28,6 +28,7 @@ from faultscape.classes.mask_folders import (
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit, one_kind
+from faultscape.corpus.packed_sources import is_packed
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import Found, find
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, counted
@@ -47,6 +48,8 @@ def inner_folder(source: Path) -> Path:
     stands for that one, as when a folder was packed. Those that `label export` makes stay as they are.
     """
     path = source
+    if is_packed(str(source)):
+        return path
     while len(inside := list(path.iterdir())) == 1 and inside[0].is_dir() and inside[0].name not in _OURS:
         if inside[0].is_symlink():  # it may lead back to where it is
             break

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from faultscape.classes.mapping import of_file, pairs_of
+from faultscape.corpus.packed_sources import is_packed
 from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
@@ -88,7 +89,9 @@ def import_(
         table = path / "discard.csv"
         listed = _discards(table, by_id) if table.is_file() else []
         thrown = without_taken_back(study, listed, named(str(table)))
-        found = bundles(path, [entry for entry in formats if entry.kind == "bundle"])
+        is_within = is_packed(source)  # masks in a tar or a column of a table
+        bundled = [entry for entry in formats if entry.kind == "bundle" and not is_within]
+        found = bundles(path, bundled) if bundled else []
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
@@ -101,8 +104,9 @@ def import_(
             labels = {who: mine for who, mine in by_person.items() if mine}
             empty = tool.empty
             titles = " and ".join(tool.formats)
-        elif path.is_dir():
+        elif path.is_dir() or is_within:
             masks = [entry for entry in formats if entry.kind == "masks" and (form or not entry.same_as)]
+            masks = [entry for entry in masks if entry.listed or not is_within]
             there = readers(
                 Path(source), by_id, options.pattern, masks, classes, _rules(study, options, person)
             )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from faultscape.corpus.parquet_rows import row_of
+from faultscape.formats.packed.places import file_of
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, files_key, named
 from faultscape.reading.pairs import missing, wanted
@@ -82,11 +82,8 @@ def unshown_images(study: Study, name: str) -> dict[str, str]:
     files in a store are not checked.
     """
     wanted = sorted(set(study.selection(name).now.images))
-    rows = study.corpus.rows_of(wanted, "id", "source").to_pylist()
-    sources = {row["id"]: os.fsdecode(row["source"]) for row in rows}
-    files = {
-        id_: (row_of(source) or (source, 0))[0] for id_, source in sources.items() if not is_address(source)
-    }
+    images = study.corpus.images(wanted)
+    files = {image.id: file_of(image.source) for image in images if not is_address(image.source)}
     return {id_: files[id_] for id_ in wanted if id_ in files and not os.path.isfile(files[id_])}
 
 

@@ -1,0 +1,99 @@
+"""Where the images of a study are after it was moved together with them.
+
+Conventions: a table of images records the folder of the study at which it was written. Where the study is in
+another folder now, an image that lay in the study, or beside it (below the folder that holds the study), is
+looked for at the same place relative to the study. It counts if its file is there, which is looked up once
+for each folder; otherwise its recorded path does, so that a study that was moved without its images still
+finds them. Digests tell whether it is the same image.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PLACE = b"faultscape.study"  # the key in the metadata of a table
+_DEEPEST = 4  # depth of recipes within recipes
+_RECIPE = "stress:"
+
+
+class MovedImages:
+    """The sources of a study that was at ``before``, and is at ``now``."""
+
+    def __init__(self, before: str, now: str) -> None:
+        self._above = os.path.dirname(before)
+        self._now_above = os.path.dirname(now)
+        self._inside = os.path.basename(before)
+        self._now_inside = os.path.basename(now)
+        self._there: dict[str, bool] = {}
+
+    def source(self, source: str) -> str:
+        """Return where an image is now."""
+        if source.startswith(_RECIPE):
+            return self._recipe(source)
+        above = f"{self._above.rstrip('/')}/"
+        return self._moved(source[len(above) :]) or source if source.startswith(above) else source
+
+    def _recipe(self, source: str) -> str:
+        """Return a recipe with the places of its files; each is a text within a text at some depth."""
+        above = f"{self._above.rstrip('/')}/"
+        for depth in range(1, _DEEPEST + 1):
+            named = re.compile(f'"{re.escape(_in_json(above, depth))}([^"\\\\]*)')
+            source = named.sub(lambda match, depth=depth: self._in_recipe(match, depth), source)
+        return source
+
+    def _in_recipe(self, match: re.Match[str], depth: int) -> str:
+        moved = self._moved(match[1])
+        return match[0] if moved is None else f'"{_in_json(moved, depth)}'
+
+    def _moved(self, name: str) -> str | None:
+        """Return the path of a ``name`` below the folder that held the study, or None if nothing is there."""
+        first, slash, rest = name.partition("/")
+        if first == self._inside:
+            name = f"{self._now_inside}{slash}{rest}"
+        path = os.path.join(self._now_above, name)
+        file = path.partition("#")[0]  # of a file within another
+        folder = os.path.dirname(file)
+        if folder not in self._there:
+            self._there[folder] = os.path.exists(path) or os.path.exists(file)
+        return path if self._there[folder] else None
+
+
+def with_place(table: pa.Table, root: Path) -> pa.Table:
+    """Return a table of images that records where the study is."""
+    return table.replace_schema_metadata({PLACE: os.fsencode(os.path.abspath(root))})
+
+
+def moved_images(file: Path, root: Path) -> MovedImages | None:
+    """Return where the images of a file are now; None if the study is where it was written, or the file does
+    not say.
+    """
+    try:
+        about = os.stat(file)
+    except OSError:
+        return None
+    before = _place(file, about.st_size, about.st_mtime_ns)
+    now = os.path.abspath(root)
+    return MovedImages(before, now) if before and before != now else None
+
+
+@lru_cache(maxsize=16)
+def _place(file: Path, size: int, time: int) -> str:
+    del size, time
+    try:
+        return os.fsdecode((pq.read_schema(file).metadata or {}).get(PLACE, b""))
+    except (OSError, ValueError, pa.ArrowException):  # damaged, which its reader reports
+        return ""
+
+
+def _in_json(text: str, depth: int) -> str:
+    """Return a text as it stands in texts of JSON, ``depth`` deep."""
+    for _ in range(depth):
+        text = json.dumps(text)[1:-1]
+    return text
