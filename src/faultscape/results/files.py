@@ -16,25 +16,24 @@ from faultscape.errors import FaultscapeError, ResultError, closest, reason
 from faultscape.results.codec import MisfitError, built
 from faultscape.results.result import SCHEMA, Result
 
-KINDS = {  # {class: the module that has it
-}
+KINDS = {  # {class: the module that has it}
     "Agreement": "faultscape.nouns",
+    "Better": "faultscape.questions.answers",
     "ChosenImages": "faultscape.verbs.select.chosen_result",
     "Compared": "faultscape.verbs.compare.result",
+    "Failures": "faultscape.questions.answers",
     "LabelPlan": "faultscape.verbs.plan.result",
     "Measured": "faultscape.verbs.measure.signature",
     "MeasuredShare": "faultscape.verbs.measure.signature",
+    "Ranked": "faultscape.verbs.rank.result",
     "RankedTable": "faultscape.ranking.tables.result",
     "Reliability": "faultscape.verbs.reliability.signature",
-    "Standings": "faultscape.standings",
-    "Status": "faultscape.verbs.status.signature",
-    "Ranked": "faultscape.verbs.rank.result",
-    "Verdict": "faultscape.reporting.verdict",
-    "Slots": "faultscape.nouns",
     "Scale": "faultscape.nouns",
     "Selected": "faultscape.verbs.select.chosen_result",
-    "Better": "faultscape.questions.answers",
-    "Failures": "faultscape.questions.answers",
+    "Slots": "faultscape.nouns",
+    "Standings": "faultscape.standings",
+    "Status": "faultscape.verbs.status.signature",
+    "Verdict": "faultscape.reporting.verdict",
 }
 # raised where the parts of a file do not fit each other
 _AT_ODDS = (
