@@ -152,8 +152,9 @@ def test_a_plot_has_the_ground_and_the_text_of_the_style() -> None:
         ax = made_results.standings().plot()
         assert colors.same_color(ax.get_facecolor(), "black")
         assert colors.same_color(ax.title.get_color(), "white")
-        hollow = MAKERS["ranked table"]().plot().lines[-1]  # pyright: ignore[reportAttributeAccessIssue]
-        assert colors.same_color(hollow.get_markerfacecolor(), "black")
+        hollow = plots.Mark("copy", "copy", 0.5, filled=False)
+        (dot,) = plots.intervals(None, [hollow], label="score", title="one").lines
+        assert colors.same_color(dot.get_markerfacecolor(), "black")
 
 
 def test_an_undefined_number_leaves_its_line_empty() -> None:
