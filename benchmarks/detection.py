@@ -20,7 +20,8 @@ from clock import best
 from scipy.ndimage import label
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from faultscape.metrics import aurc, calibration_counts, component_counts, detection, groups, histogram16
+from faultscape.metrics import calibration_counts, component_counts, detection, groups, histogram16
+from faultscape.metrics.counts import aurc
 from faultscape.metrics.overlaps.components import THRESHOLDS
 from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
 

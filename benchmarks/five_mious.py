@@ -97,10 +97,10 @@ def ours(over: Any = "union", pooling: str = "pooled") -> Policy:
     def number(maps: Maps, classes: int) -> float:
         found = counts(maps, classes)
         if pooling == "pooled":
-            return float(fs.metrics.miou(*(of.sum(0) for of in found), over=over))
+            return float(fs.metrics.counts.miou(*(of.sum(0) for of in found), over=over))
         if pooling == "cells":
-            return float(np.nanmean(fs.metrics.iou_of_classes(*found)))  # over="union"
-        return float(np.nanmean(fs.metrics.miou(*found, over=over)))
+            return float(np.nanmean(fs.metrics.counts.iou_of_classes(*found)))  # over="union"
+        return float(np.nanmean(fs.metrics.counts.miou(*found, over=over)))
 
     return number
 

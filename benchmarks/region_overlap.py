@@ -16,7 +16,8 @@ import numpy as np
 from clock import best
 from scipy import ndimage
 
-from faultscape.metrics import aupro, stream
+from faultscape.metrics import stream
+from faultscape.metrics.scores.region_overlap import aupro
 
 SHAPE, LIMIT = (1024, 2048), 0.3
 Frames = list[tuple[np.ndarray, np.ndarray]]

@@ -81,7 +81,8 @@ def defined(file: Path, name: str) -> tuple[Path, ast.stmt] | None:
             found = defined(module_file(PACKAGE if not node.level else file.parent, inner), source)
             if found:
                 return found
-    return None
+    made = file.with_suffix(".pyi")  # of functions that a file makes, its stub holds what they are
+    return defined(made, name) if made != file and file.stem != "__init__" and made.exists() else None
 
 
 def of_module(written: str, file: Path) -> list[Name]:
@@ -114,6 +115,10 @@ def of_stub(prefix: str, folder: Path) -> list[Name]:
         else:
             inside = module_file(folder, f"{module}.{name}".lstrip("."))
             has_stub = inside.name == "__init__.py" and inside.with_suffix(".pyi").exists()
+            if inside.name == "__init__.py" and not has_stub:  # a shelf of what other files define
+                shelf = [(inner, defined(inside, inner)) for _, inner in imported(inside)]
+                found += [Name(f"{prefix}{name}.{inner}", *of) for inner, of in shelf if of]
+                continue
             found += (
                 of_stub(f"{prefix}{name}.", inside.parent)
                 if has_stub

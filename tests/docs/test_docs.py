@@ -61,7 +61,7 @@ def test_every_python_block_runs(page: Path) -> None:
 
 def test_blocks_that_do_not_run_are_python_all_the_same_and_few() -> None:
     skipped = [body for _, body, mark in blocks("python") if mark]
-    assert len(skipped) <= 2
+    assert len(skipped) <= 4  # two of them for libraries that no environment of tests has
     for body in skipped:
         ast.parse(body)
 

@@ -123,7 +123,7 @@ def test_the_numbers_are_those_of_the_rooms_on_arrays(measured: Path, corpus: ma
         summed = [counts[0].sum(0) for counts in (pairs.both, pairs.rows, pairs.columns)]
         for metric in ("miou", "fwiou", "mpa", "pixel_accuracy", "dice"):
             assert found[metric]["value"] == pytest.approx(
-                float(getattr(fs.metrics, metric)(*summed)), abs=1e-11
+                float(getattr(fs.metrics.counts, metric)(*summed)), abs=1e-11
             ), metric
         cells = fs.comparison.count({name: maps}, classes, truth=corpus.truths, cells=True).cells
         assert cells is not None
@@ -598,7 +598,7 @@ def test_regions_as_they_are_given_need_no_classes(corpus: made.Corpus, tmp_path
 def _gce(truth: np.ndarray, prediction: np.ndarray) -> float:
     pair = truth.astype(int) * 1000 + prediction
     ids, pixels = np.unique(pair, return_counts=True)
-    return fs.metrics.gce(ids // 1000, ids % 1000, pixels)
+    return fs.metrics.counts.gce(ids // 1000, ids % 1000, pixels)
 
 
 def test_confidence_gives_curves_and_frames_without_are_counted(corpus: made.Corpus, tmp_path: Path) -> None:

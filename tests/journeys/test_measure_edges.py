@@ -14,7 +14,8 @@ import pytest
 
 import made
 from faultscape.cli import main
-from faultscape.metrics import aurc, groups
+from faultscape.metrics import groups
+from faultscape.metrics.counts import aurc
 from refusals import refused_line
 
 SIZE = (24, 31)

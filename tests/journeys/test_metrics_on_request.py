@@ -104,7 +104,7 @@ def test_the_numbers_are_those_of_the_room(line: list[str], corpus: made.Corpus,
                 place(read_map(str(next(folder.rglob(f"{id_}*.png")))), classes, id_)
                 for folder in (corpus.truth, corpus.models[name])
             ]
-            cells.append(fs.metrics.cldice(fs.metrics.skeleton_counts(maps[0], maps[1], len(classes))))
+            cells.append(fs.metrics.counts.cldice(fs.metrics.skeleton_counts(maps[0], maps[1], len(classes))))
             sizes += fs.metrics.size_counts(
                 connected(maps[0], maps[1], len(classes), 8, "cut")[0], len(classes)
             )
@@ -234,7 +234,9 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
         assert main(line) == 0
         assert "no effect" not in capsys.readouterr().out
         of = models_of(tmp_path / "out")["a"]
-        area = fs.metrics.aupro(scores, masks, limit=chosen["fpr_limit"], connectivity=chosen["connectivity"])
+        area = fs.metrics.aupro(
+            scores, masks, fpr_limit=chosen["fpr_limit"], connectivity=chosen["connectivity"]
+        )
         sizes = sizes_of(scores, masks, chosen["alarm"], chosen["covered"], chosen["connectivity"])
         recalls = [float(recall_of_quarter(sizes, k)) for k in range(4)]
         assert of["aupro"]["value"] == pytest.approx(area, abs=1e-11)

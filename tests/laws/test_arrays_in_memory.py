@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ import pytest
 import faultscape as fs
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import FaultscapeError, LabelMapError
+from faultscape.metrics.functions import of_maps, of_scores
 from refusals import refused
 
-ROOMS = ("comparison", "maps", "metrics", "ranking", "selection", "stressors")
+ROOMS = ("comparison", "maps", "metrics", "metrics.counts", "ranking", "selection", "stressors")
 RNG = np.random.default_rng(0)
 TRUTH = RNG.integers(0, 3, (4, 12, 16)).repeat(2, 1).repeat(2, 2)
 PREDICTION = np.where(RNG.random(TRUTH.shape) < 0.2, (TRUTH + 1) % 3, TRUTH)
@@ -55,7 +57,8 @@ class Case:
 
 def _room(room: str, names: str, arrays: Mapping[str, np.ndarray], /, **more: Any) -> dict[str, Case]:
     """Cases of several functions of a room that take the same arrays."""
-    return {f"{room}.{name}": Case(getattr(getattr(fs, room), name), arrays, more) for name in names.split()}
+    shelf = attrgetter(room)(fs)
+    return {f"{room}.{name}": Case(getattr(shelf, name), arrays, more) for name in names.split()}
 
 
 PAIR = {"truth": MAP, "prediction": OTHER}
@@ -71,13 +74,24 @@ TABLE = {
     "prediction": np.array([0, 1, 0, 1]),
     "pixels": np.array([5, 1, 2, 6]),
 }
+OF_SCORES = {
+    "anomaly": JUDGED,
+    "doubt": {"doubt": SCORE, "incorrect": MASK},
+    "confidence": {"confidence": SCORE, "incorrect": MASK},
+    "probabilities": {"probabilities": SHARES[None], "truth": TRUTH[:1]},
+}
 HOLDOUT = fs.stressors.hold_out(resolve(3), ["class-1"])
 CASES: dict[str, Case] = {
     **_room("metrics", "measure_maps regions", {"truth": TRUTH, "prediction": PREDICTION}, classes=3),
+    **_room("metrics", " ".join(of_maps.FUNCTIONS), {"truth": TRUTH, "prediction": PREDICTION}, classes=3),
+    **{
+        f"metrics.{name}": Case(getattr(fs.metrics, name), OF_SCORES[of_scores.kind_of(metric)])
+        for name, (_, metric) in of_scores.FUNCTIONS.items()
+    },
     **_room("metrics", "boundary_counts skeleton_counts", PAIR, classes=3),
     **_room("metrics", "centrelines", {"labels": MAP}, none=3),
     **_room("metrics", "region_shares", {"anomalous": MASK == 1}),
-    **_room("metrics", "detection frame_bins aupro", JUDGED),
+    **_room("metrics", "detection frame_bins", JUDGED),
     **_room("metrics", "component_counts object_size_counts", JUDGED, threshold=0.5),
     **_room("metrics", "histogram16", {"score": SCORE.astype(np.float16), "anomaly": MASK}),
     **_room("metrics", "misclassification window_counts", {"doubt": SCORE, "incorrect": MASK}),
@@ -93,36 +107,42 @@ CASES: dict[str, Case] = {
         lambda score, anomaly: fs.metrics.stream(lambda: iter([(score, anomaly)])), JUDGED
     ),
     **_room(
-        "metrics",
+        "metrics.counts",
         "accuracy_of_classes dice dice_of_classes fwiou iou_of_classes miou mpa pixel_accuracy",
         COUNTS,
     ),
-    **_room("metrics", "binary_cells confusion_table gce_cells lce_cells", {"cells": CELLS}),
+    **_room("metrics.counts", "binary_cells confusion_table gce_cells lce_cells", {"cells": CELLS}),
     **_room(
-        "metrics",
+        "metrics.counts",
         "adapted_rand adapted_rand_parts consistency_errors gce lce partition_distance partition_errors"
         " rand_index refinement_errors variation_of_information variation_of_information_parts",
         TABLE,
     ),
     **_room(
-        "metrics",
+        "metrics.counts",
         "augrc aurc risk_coverage",
         {"right": np.array([5, 4, 1]), "wrong": np.array([0, 1, 2])},
     ),
-    **_room("metrics", "extra_pieces", {"touching": np.array([3, 1, 0])}),
+    **_room("metrics.counts", "extra_pieces", {"touching": np.array([3, 1, 0])}),
     **_room("metrics", "rom_rum_area", {"rom": np.array([0.1, 0.2, 0.3]), "rum": np.array([0.3, 0.2, 0.1])}),
-    **_room("metrics", "boundary_f boundary_iou", {"counts": np.array([[3, 4, 6, 10, 2, 5]] * 3)}),
+    **_room("metrics.counts", "boundary_f boundary_iou", {"counts": np.array([[3, 4, 6, 10, 2, 5]] * 3)}),
     **_room(
-        "metrics", "cldice topology_precision topology_sensitivity", {"counts": np.array([[3, 4, 6, 10]] * 3)}
+        "metrics.counts",
+        "cldice topology_precision topology_sensitivity",
+        {"counts": np.array([[3, 4, 6, 10]] * 3)},
     ),
-    **_room("metrics", "pavpu p_accurate_certain p_uncertain_inaccurate", {"counts": np.array([4, 1, 2, 3])}),
     **_room(
-        "metrics",
+        "metrics.counts",
+        "pavpu p_accurate_certain p_uncertain_inaccurate",
+        {"counts": np.array([4, 1, 2, 3])},
+    ),
+    **_room(
+        "metrics.counts",
         "recall_of_quarter",
         {"sizes": np.asarray(fs.metrics.object_size_counts(SCORE, MASK, 0.5))},
         quarter=1,
     ),
-    **_room("metrics", "ece_equal_mass", {"fine": fs.metrics.fine_counts(**SURE)}),
+    **_room("metrics.counts", "ece_equal_mass", {"fine": fs.metrics.fine_counts(**SURE)}),
     "comparison.count": Case(
         lambda one, other, truth: fs.comparison.count({"a": one, "b": other}, 3, truth=truth),
         {"one": TRUTH, "other": PREDICTION, "truth": TRUTH},
@@ -261,10 +281,11 @@ OTHERS = {
     "comparison": "abstract_classes accuracies class_distances concordances expected_distance mean_agreement"
     " read_distances shares word_path",
     "maps": "decode",
-    "metrics": "average_precision_of_regions best_f1 brier brier_top component_metrics define"
-    " detection_from_histogram ece ece_classwise invented mce metric_of_maps metric_of_scores missed nll"
-    " panoptic_quality pe_os pe_us per_image precision_recall quantile_curve recognition_quality reliability"
-    " roc rom ror rum rur score_pixels scorer_named segmentation_quality size_counts",
+    "metrics": "best_f1 define detection_from_histogram metric_of_maps metric_of_scores per_image precision_recall"
+    " quantile_curve roc score_pixels scorer_named size_counts",
+    "metrics.counts": "average_precision_of_regions brier brier_top component_metrics ece ece_classwise invented mce missed"
+    " nll panoptic_quality pe_os pe_us recognition_quality reliability rom ror rum rur"
+    " segmentation_quality",
     "ranking": "against_places better_p_values border_range classifier_rankings combined deciding_points"
     " difference_intervals find_ranking leave_one_out loss_intervals margin_intervals open_range"
     " point_confusion point_difference_intervals point_intervals point_measure point_scores point_totals"
@@ -326,13 +347,13 @@ def _equal(one: Any, other: Any) -> bool:
 
 def test_every_public_function_is_in_the_table_or_takes_no_arrays() -> None:
     for room in ROOMS:
-        shelf = getattr(fs, room)
+        shelf = attrgetter(room)(fs)
         functions = {
             name
             for name in shelf.__all__
             if callable(getattr(shelf, name)) and not inspect.isclass(getattr(shelf, name))
         }
-        here = {name.partition(".")[2] for name in CASES if name.startswith(f"{room}.")}
+        here = {name.rpartition(".")[2] for name in CASES if name.rpartition(".")[0] == room}
         assert functions == here | set(OTHERS[room].split()), room
         assert not here & set(OTHERS[room].split())
 

@@ -133,7 +133,7 @@ def test_a_list_in_help_names_all_of_its_catalogue_and_nothing_else(what: str) -
 
 @pytest.mark.parametrize("of", ["miou", "fwiou", "mpa", "pixel_accuracy", "dice"])
 def test_pixel_metrics_take_every_over_and_no_other(of: str) -> None:
-    metric = getattr(fs.metrics, of)
+    metric = getattr(fs.metrics.counts, of)
     assert inspect.get_annotations(metric, eval_str=True)["over"] is choices.Over
     counts = np.array([2, 1]), np.array([3, 1, 0]), np.array([2, 2, 0])
     for over in get_args(choices.Over):

@@ -80,6 +80,7 @@ FOLDERS = {
     "app": "src",
     "postgres": "src",
     "plot": "src",
+    "torchmetrics": "src",
     "train": "examples",
     "bench": "benchmarks",
     "dev": "tests",
@@ -129,7 +130,9 @@ BASE = modules(PROJECT["dependencies"])
 
 def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
     assert (
-        imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres,plot]"])
+        imported("src")
+        - BASE
+        - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres,plot,torchmetrics]"])
         == set()
     )
 

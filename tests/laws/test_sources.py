@@ -101,6 +101,17 @@ def coco(corpus: made.Corpus, root: Path) -> Made:
     return str(file), lambda: write(2)
 
 
+def yolo(corpus: made.Corpus, root: Path) -> Made:
+    def write(class_: int) -> None:
+        for id_ in corpus.ids:
+            file = root / "run" / "labels" / f"{id_}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{class_} 0 0 1 0 1 1 0 1 0.9\n")
+
+    write(1)
+    return str(root / "run"), lambda: write(2)
+
+
 def table(corpus: made.Corpus, root: Path) -> Made:
     file = root / "said.csv"
 
@@ -246,6 +257,7 @@ MAKERS = {
         function,
         transformers,
         coco,
+        yolo,
         scores,
         folder,
         onnx,

@@ -140,7 +140,7 @@ def _picture(
     if values.ndim != 3 or values.shape[2] != 3:
         raise LabelMapError(
             f"{path}: pixels of mode {picture.mode} cannot be labels; expected grey, palette or the class"
-            " colours"
+            f" colours{'; save floats as whole numbers of 8 or 16 bits' if picture.mode == 'F' else ''}"
         )
     if colours is None:
         raise LabelMapError(

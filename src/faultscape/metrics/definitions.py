@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from faultscape.choices import (
     Absent,
@@ -123,6 +123,24 @@ class Definitions:
     window: int = 2
     certain: float = 0.5
     accurate: float = 0.5
+
+
+class MapChoices(TypedDict, total=False):
+    """Those of the choices that functions of label maps take by name, and a preset; ``void`` stands in their
+    signatures, because a number there is the void id.
+    """
+
+    preset: Preset | None
+    regions: RegionKind
+    connectivity: Connectivity
+    absent: Absent
+    scale: RegionScale
+    match: Match
+    per: Per
+    over: Over
+    pooling: Pooling
+    tolerance: float
+    band: float
 
 
 MOST_BINS = 4096  # statistics hold every bin for every image and class

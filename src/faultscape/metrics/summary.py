@@ -266,7 +266,7 @@ def _cells(
 
 def _there(stats: Stats, groups: Sequence[int]) -> np.ndarray:
     if _COUNTS[0] not in stats:
-        return np.zeros((0, 0), bool)
+        return np.ones((1, 1), bool)  # without regions every cell may have had a value
     return _only(stats[_COUNTS[0]] + stats[_COUNTS[1]], groups) > 0
 
 

@@ -39,7 +39,7 @@ from faultscape.prediction.sources import (
     torch_network,
 )
 from faultscape.prediction.stamps import digest_of_place
-from faultscape.prediction.stored_outputs import coco_results, score_folder
+from faultscape.prediction.stored_outputs import coco_results, score_folder, yolo_labels
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -227,6 +227,18 @@ SOURCES: tuple[Source, ...] = (
         kept_as=os.path.abspath,
         origin=coco_results.origin,
         options=coco_results.OPTIONS,
+        tasks=("segmentation",),
+    ),
+    Source(
+        "yolo",
+        "folder of outlines",
+        "a folder of results of ultralytics (labels/*.txt)",
+        yolo_labels.OpenOutlines,
+        yolo_labels.recognised,
+        check=_must_be_there,
+        kept_as=os.path.abspath,
+        origin=yolo_labels.origin,
+        options=yolo_labels.OPTIONS,
         tasks=("segmentation",),
     ),
     Source(

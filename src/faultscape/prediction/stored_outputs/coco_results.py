@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from faultscape.errors import CorpusError, FaultscapeError, LabelMapError, Model
 from faultscape.formats import coco
 from faultscape.formats.guard import parse_json, read_bytes
 from faultscape.maps import runs
+from faultscape.nouns import Classes
 from faultscape.prediction.batches import NO_MAP, Batch, Row
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
 from faultscape.prediction.sources.folder import check_values, fingerprint
@@ -118,26 +119,30 @@ class OpenResults(OpenModel):
         if name is None:
             return Row(image.id, None, problem="" if image.parent else NO_MAP)
         try:
-            code = runs.encode(self._drawn(image, self._results.masks.get(name, [])))
+            masks = self._results.masks.get(name, [])
+            code = runs.encode(draw(self._path, (image.height, image.width), masks, self._under_none))
             check_values(self._path, runs.labels(code), self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code)
 
-    def _drawn(self, image: Image, masks: Sequence[Mask]) -> np.ndarray:
-        size = (image.height, image.width)
-        drawn = np.full(size, self._under_none, np.uint16)
-        for mask in sorted(masks, key=lambda mask: mask.score):
-            if mask.lacks:
-                raise LabelMapError(f"{self._path}, mask {mask.number}: {coco.NO_OUTLINE[mask.lacks]}")
-            try:
-                top, left, bottom, right = box = coco.measure(mask.outline, size)[0]
-                inside = coco.crop_of(mask.outline, size, box)
-            except LabelMapError as error:
-                raise LabelMapError(f"{self._path}, mask {mask.number}: {error}") from None
-            if inside.size:
-                drawn[top:bottom, left:right][inside] = mask.category
-        return drawn.astype(np.uint8) if drawn.max(initial=0) < 256 else drawn
+
+def draw(path: str, size: tuple[int, int], masks: Sequence[Mask], under_none: int) -> np.ndarray:
+    """Return the map (height, width) that masks draw, the highest score on top; LabelMapError names the mask
+    that cannot be drawn.
+    """
+    drawn = np.full(size, under_none, np.uint16)
+    for mask in sorted(masks, key=lambda mask: mask.score):
+        if mask.lacks:
+            raise LabelMapError(f"{path}, mask {mask.number}: {coco.NO_OUTLINE[mask.lacks]}")
+        try:
+            top, left, bottom, right = box = coco.measure(mask.outline, size)[0]
+            inside = coco.crop_of(mask.outline, size, box)
+        except LabelMapError as error:
+            raise LabelMapError(f"{path}, mask {mask.number}: {error}") from None
+        if inside.size:
+            drawn[top:bottom, left:right][inside] = mask.category
+    return drawn.astype(np.uint8) if drawn.max(initial=0) < 256 else drawn
 
 
 def uncovered(results: Results, settings: Settings) -> int:
@@ -148,6 +153,15 @@ def uncovered(results: Results, settings: Settings) -> int:
     if results.is_list:
         taken = taken | {*settings.class_list.ids}
     return next(value for value in range(_MOST_ID + 1) if value not in taken)
+
+
+def with_nothing(mapping: Mapping[str, str], nothing: int, classes: Classes) -> dict[str, str]:
+    """Return a mapping that also has the value of pixels under no mask: the background, else void."""
+    if str(nothing) in mapping:
+        return dict(mapping)
+    if classes.background is None:
+        return {**mapping, str(nothing): "void"}
+    return {**mapping, str(nothing): classes.names[classes.ids.index(classes.background)]}
 
 
 def origin(source: Source, request: Request) -> Origin:
@@ -196,13 +210,7 @@ def _meaning(results: Results, request: Request) -> dict[str, str]:
             f"{request.name}={request.source}: category {lost[0]} is not in the class list; give --labels"
             f" FILE that says what category ids mean, for example --labels {lost[0]}={classes.names[0]}"
         )
-    nothing = str(uncovered(results, settings))
-    if nothing in mapping:
-        return mapping
-    background = (
-        classes.names[classes.ids.index(classes.background)] if classes.background is not None else ""
-    )
-    return mapping | {nothing: background or "void"}
+    return with_nothing(mapping, uncovered(results, settings), classes)
 
 
 def _by_number(results: Results, ids: Sequence[str]) -> dict[str, str]:

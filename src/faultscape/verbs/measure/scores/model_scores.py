@@ -13,7 +13,7 @@ Source: Buchanan et al. 2022, 2; Blum et al. 2021, 3.3 and appendix A.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,10 +31,9 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
 from faultscape.metrics.metric import Metric, value_of_scores
 from faultscape.metrics.overlaps import components, recall_by_size
-from faultscape.metrics.scores import bootstrap, counts, curves
-from faultscape.metrics.scores.curves import frame_bins, quantile_curve
+from faultscape.metrics.scores import areas, bootstrap, counts
 from faultscape.metrics.scores.detection import detection
-from faultscape.metrics.scores.stream import Chunks, stream
+from faultscape.metrics.scores.stream import stream
 from faultscape.nouns import UNKNOWN
 from faultscape.reading.fill import task
 from faultscape.study.folder import put
@@ -75,9 +74,9 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
         if job.kind != "anomaly":
-            turned = stream(_turned(chunks), fpr_rule=definitions.fpr_rule)
-            found["correct_ap"] = _areas(
-                turned, definitions, lambda: ((s, t) for s, t, _ in _turned(chunks, 1)())
+            turned = stream(areas.turned(chunks), fpr_rule=definitions.fpr_rule)
+            found["correct_ap"] = areas.areas(
+                turned, definitions, lambda: ((s, t) for s, t, _ in areas.turned(chunks, 1)())
             )[0][0]
             found["aurc"] = np.array(selective.aurc_of(exact, turned))
             found["augrc"] = np.array(selective.augrc_of(exact.auroc, exact.positives, exact.negatives))
@@ -196,7 +195,7 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
             mask = np.where(places[values] == len(meanings), VOID, places[values])
             score = scores_of(source, "anomaly", k, mask.shape, job)
             if score is not None and rounding:
-                score = _rounded(score, mask, np.dtype(rounding), str(source.place("anomaly", k)))
+                score = areas.rounded(score, mask, np.dtype(rounding), str(source.place("anomaly", k)))
             bad = values[mask == UNKNOWN]
             if len(bad):
                 raise MetricError(
@@ -239,21 +238,6 @@ def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray,
     return mistakes
 
 
-def _rounded(score: np.ndarray, mask: np.ndarray, kind: np.dtype, path: str) -> np.ndarray:
-    """Return scores in a narrower type, as a preset requires; MetricError if it cannot hold the score of a
-    pixel that counts.
-    """
-    with np.errstate(over="ignore"):
-        rounded = score.astype(kind)
-    lost = int(np.count_nonzero(np.isinf(rounded) & np.isfinite(score) & (mask != VOID)))
-    if lost:
-        raise MetricError(
-            f"{path}: {lost} of its {score.size} scores are beyond {np.finfo(kind).max:.6g}, the most that"
-            f" {kind} holds, to which the preset rounds; scale them down, or leave the preset out"
-        )
-    return rounded
-
-
 def _unsure(confidence: np.ndarray) -> np.ndarray:
     """Return 1 - confidence in a type that makes no new ties: distinct confidences keep distinct doubts."""
     return (
@@ -263,28 +247,16 @@ def _unsure(confidence: np.ndarray) -> np.ndarray:
     )
 
 
-def _turned(chunks: Chunks, start: int = 0) -> Chunks:
-    """Return the reversed task: detect the correct pixels, by ``start`` - doubt (the thresholds of Keras need
-    1).
-    """
-    return lambda: ((start - score, _correct(wrong), name) for score, wrong, name in chunks())
-
-
-def _correct(wrong: np.ndarray) -> np.ndarray:
-    """Return which pixels are correct (1), incorrect (0) and void, from a map of wrong pixels."""
-    return np.where(wrong == VOID, VOID, wrong == 0).astype(np.uint8)
-
-
 def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usable: list[int]) -> Found:
     """Return the numbers over all pixels, and points of the curves."""
     precision = counts.precision_recall(exact, POINTS)
     roc = counts.roc(exact, POINTS)
     load = score_loader(job)
-    areas, threshold = _areas(
+    numbers, threshold = areas.areas(
         exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None)
     )
     return {
-        "areas": areas,
+        "areas": numbers,
         "threshold": np.array(threshold),
         "undefined": np.array(exact.undefined),
         "recall": precision.x,
@@ -292,26 +264,6 @@ def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usa
         "fpr": roc.x,
         "tpr": roc.y,
     }
-
-
-def _areas(
-    exact: counts.Detection,
-    definitions: Definitions,
-    pixels: Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]],
-) -> tuple[np.ndarray, float]:
-    """Return (AP, AUROC, FPR95) by the definitions, for a data set or one image, and the threshold for
-    components; ``pixels`` yields (score, truth) again.
-    """
-    if definitions.thresholds == "quantiles":
-        found = quantile_curve(frame_bins(*of) for of in pixels())
-        return np.array([found.average_precision, found.auroc, found.fpr95]), found.threshold
-    areas = np.array([exact.average_precision, exact.auroc, exact.fpr95])
-    if definitions.curve == "trapezoid":
-        areas[0] = curves.trapezoid_precision(exact)
-    if definitions.thresholds == "keras200":
-        areas[:2] = curves.keras_areas(np.asarray(sum(curves.threshold_counts(*of) for of in pixels())))
-    # pixels with exactly that score are predicted
-    return areas, float(np.nextafter(exact.f1_threshold, -np.inf))
 
 
 def _by_image(
@@ -340,7 +292,7 @@ def _by_image(
         score, truth, more = pair
         where = job.images.ids[k]
         own = detection(score, truth, fpr_rule=definitions.fpr_rule, where=where)
-        alone.append(_areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
+        alone.append(areas.areas(own, definitions, lambda score=score, truth=truth: [(score, truth)])[0])
         for metric in wanted:
             of_pixels[metric.name].append(value_of_scores(metric, score, truth, definitions))
         sparse.append(bootstrap.sparse_histogram(score, truth, how, where=where))
@@ -358,9 +310,11 @@ def _by_image(
             )
             shares.append(bootstrap.shares_at(sparse[-1], score, truth, how, definitions.connectivity))
         else:
-            correct = _correct(truth)
+            correct = areas.correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
-            turned, _ = _areas(own, definitions, lambda score=score, correct=correct: [(1 - score, correct)])
+            turned, _ = areas.areas(
+                own, definitions, lambda score=score, correct=correct: [(1 - score, correct)]
+            )
             alone[-1] = np.append(alone[-1], turned[0])
             row["windows"] = selective.window_counts(
                 score,

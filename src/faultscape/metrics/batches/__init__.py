@@ -1,0 +1,1 @@
+"""Metrics accumulated over batches of label maps, as a training loop makes them."""
