@@ -128,6 +128,7 @@ def taken(node: ast.FunctionDef | ast.ClassDef) -> list[Taken]:
             if isinstance(n, ast.AnnAssign)
             and isinstance(n.target, ast.Name)
             and not n.target.id.startswith("_")
+            and not ast.unparse(n.annotation).startswith("ClassVar")  # no field
         ]
     spec = node.args
     plain_ones = [*spec.posonlyargs, *spec.args]

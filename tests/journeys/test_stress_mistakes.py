@@ -252,7 +252,7 @@ def test_all_sets_that_stand_in_the_way_are_named_in_the_line_that_removes_them(
 
 
 def test_a_group_of_options_is_called_as_python_gives_it(study: str) -> None:
-    with refused(says=r"^blending must be fs\.Blending\("):
+    with refused(says=r"^blending must be fs\.options\.Blending\("):
         fs.stress.blend(study, preset="fishyscapes-v2", blending={"ego": "car"})  # type: ignore[arg-type]
 
 

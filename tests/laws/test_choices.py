@@ -64,9 +64,11 @@ def test_the_command_line_refuses_another_value_and_names_all(
     for argument in build((verb, "--help"))[verb].assemble_argument_collection():
         if values := values_of(argument.hint):
             assert values in TYPES.values()
-            needed = {"train": ["net"], "fit": ["knn", "--model", "net"] * (argument.name != "--method")}.get(
-                verb, []
-            )
+            needed = {
+                "train": ["net"],
+                "export": ["out"],
+                "fit": ["knn", "--model", "net"] * (argument.name != "--method"),
+            }.get(verb, [])
             assert main([verb, "study", *needed, argument.name, "nope"]) == 2
             err = capsys.readouterr().err
             assert err.startswith(
@@ -154,6 +156,6 @@ OPTION_GROUPS = [
 def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
     assert len(OPTION_GROUPS) == 16
     with refused(
-        OptionError, rf"{name} must be fs\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
+        OptionError, rf"{name} must be fs\.options\.{group}\(\w+=\.\.\.(, \w+=\.\.\.)*\); got {{'option': 1}}"
     ):
         getattr(fs, verb)("nowhere", **{name: {"option": 1}})

@@ -118,7 +118,7 @@ def command(words: tuple[str, ...]) -> Command:
 
 def described(words: tuple[str, ...], function: Callable[..., Any]) -> Command:
     """Return a command from a function's signature and docstring."""
-    said, rows = read_docstring(function.__doc__ or "")
+    said, rows = read_docstring(inspect.unwrap(function).__doc__ or "")
     summary, _, text = said.partition("\n")
     arguments = list[Option]()
     panels: dict[str, list[Option]] = {"": []}
@@ -170,7 +170,8 @@ def read_docstring(document: str) -> tuple[str, dict[str, str]]:
     ... )
     ('Do it well.', {'a': 'What is done.'})
     """
-    text, *rest = _ROWS.split(inspect.cleandoc(document), maxsplit=1)
+    about, _, _ = inspect.cleandoc(document).partition("\n>>> ")  # examples are of Python
+    text, *rest = _ROWS.split(about.rstrip(), maxsplit=1)
     rows = dict[str, str]()
     name = ""
     for line in "".join(rest).split("\n"):

@@ -92,9 +92,29 @@ def verb(
                         value.reread()
 
         vars(called)["changes_nothing"] = frozenset(changes_nothing)
+        called.__doc__ = _with_sections(function)
         return called
 
     return decorated
+
+
+def _with_sections(function: Callable[..., object]) -> str:
+    """Return a signature's docstring with what `help` shows beside its parameters: what is returned, by the
+    first words of its class, what is raised, and its examples under a heading.
+    """
+    about, mark, examples = inspect.cleandoc(function.__doc__ or "").partition(">>> ")
+    kinds = get_args(of := hints_of(function).get("return")) or (of,)
+    returned = [f"{kind.__name__}\n    {_first_words(kind)}" for kind in kinds if inspect.isclass(kind)]
+    raised = (
+        "faultscape.errors.FaultscapeError\n    In one line: what was given, what was expected, what to do."
+    )
+    parts = [about.rstrip(), "\n".join(["Returns", "-------", *returned]), f"Raises\n------\n{raised}"]
+    return "\n\n".join([*parts, f"Examples\n--------\n{mark}{examples}".rstrip()] if mark else parts) + "\n"
+
+
+def _first_words(kind: type) -> str:
+    """Return the first paragraph of a class's docstring in one line."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
 
 
 @cache

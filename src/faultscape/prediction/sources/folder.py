@@ -99,10 +99,13 @@ def check_values(path: str, values: np.ndarray, places: np.ndarray, words: str) 
     """Raise LabelMapError when a map holds an unknown value."""
     bad = values[places[values] == UNKNOWN]
     if len(bad):
-        hint = f"; if {_VOID} is void, add it to `void` in study.toml" if _VOID in bad else ""
-        raise LabelMapError(
-            f"{path}: holds the value {_VOID if hint else int(bad[0])}; allowed are {words}{hint}"
+        value = _VOID if _VOID in bad else int(bad[0])
+        hint = (
+            f"if {_VOID} is void, add it to `void` in study.toml"
+            if value == _VOID
+            else f"--labels {value}=CLASS or {value}=void says what it means"
         )
+        raise LabelMapError(f"{path}: holds the value {value}; allowed are {words}; {hint}")
 
 
 def coded_by_colour(files: Sequence[str]) -> bool:

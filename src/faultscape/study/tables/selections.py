@@ -50,9 +50,25 @@ def names(root: Path) -> list[str]:
 
 
 def the_name(root: Path, asked: str) -> str:
-    """Return the name of the selection that is meant: main stands for the only one where there is no main."""
+    """Return the name of the selection that is meant: where there is no main, main stands for the only one
+    that no other has replaced.
+    """
     known = names(root)
-    return known[0] if asked == MAIN and len(known) == 1 else asked
+    if asked != MAIN or MAIN in known:
+        return asked
+    current = known if len(known) == 1 else [name for name in known if not _is_replaced(root, name, known)]
+    return current[0] if len(current) == 1 else asked
+
+
+def _is_replaced(root: Path, name: str, known: list[str]) -> bool:
+    """Whether another selection took the place of this one; False for a damaged file, which is named where it
+    is read.
+    """
+    try:
+        about = json.loads(path(root, name, "json").read_text(encoding="utf-8"))
+        return about["definition"].get(REPLACED_BY) in known
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def read_removed(root: Path) -> list[Slots]:

@@ -102,5 +102,8 @@ def collect(
         Where results are stored: `Storage(store=...)`.
     known
         A data set in a known layout: `KnownData(layout=...)`.
+
+    >>> fs.collect("new", "images/", classes="classes.json").images
+    12
     """
     ...

@@ -29,5 +29,8 @@ def compare(
     shard
         PART/PARTS, for example 2/3: do every third shard starting with the second, while other jobs do the
         rest.
+
+    >>> fs.compare("study").pairs
+    3
     """
     ...

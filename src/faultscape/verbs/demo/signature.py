@@ -28,5 +28,7 @@ def demo(
         objects. It takes longer than the first two acts.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
+
+    >>> fs.demo("demo-study")  # doctest: +SKIP
     """
     ...

@@ -45,5 +45,8 @@ def export(
     image_files
         copy (the default: the bytes that were collected), link (hard links, which take no space; the folder
         must be on the same disk), or none.
+
+    >>> fs.export("study", "tables/").images
+    12
     """
     ...

@@ -152,5 +152,9 @@ def fit(
         What methods are fitted to: `FitData(set_=...)`.
     method_options
         Options of the methods: `MethodOptions(k=...)`.
+
+    >>> predicted = fs.predict("study", {"net": "net.onnx"}, engine="local")
+    >>> fs.fit("study", "temperature", model="net", validation="main").model
+    'net'
     """
     ...

@@ -87,6 +87,9 @@ def export(
         class list and at the size of their image, with classes.json. `label import` reads them back exactly.
     sessions
         How images are shared among several people: `SessionRules(annotators=...)`.
+
+    >>> fs.label.export("study", "masks/", done=True).masks
+    12
     """
     ...
 
@@ -120,8 +123,8 @@ def import_(
         the images' names, or a tool's file. For points also a CSV file: image, row, column, answer (a class,
         void, cannot tell, or A|B on a border). For classifiers a CSV file: image, label (several joined by |;
         none for none of the classes; FILE.csv:COLUMN reads labels from another column), or image, class,
-        annotator, answer (yes, no, unsure), or image, reason. In Python also masks in memory: {ID: mask},
-        pairs (ID, mask), or one for each image, in order; for classifiers the same with class ids.
+        annotator, answer (yes, no, unsure), or image, reason. In Python also masks in memory, {ID: mask},
+        pairs (ID, mask) or one for each image in order, for classifiers class ids.
     truth
         Name to keep the labels under.
     pattern
@@ -135,6 +138,9 @@ def import_(
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
         of the truth are read alike.
+
+    >>> fs.label.import_("study", "truth/", truth="second").new
+    12
     """
     ...
 
@@ -153,6 +159,10 @@ def labels(study: Place, *, truth: str | None = None) -> Mapping[str, np.ndarray
         The study folder.
     truth
         The labels; default: labels, or the only ones.
+
+    >>> labels = fs.labels("study")
+    >>> labels["street-00"].shape
+    (48, 64)
     """
     from faultscape.verbs.label.held_labels import held_labels
 
@@ -170,6 +180,12 @@ def check(file: Place, *, format: str | None = None) -> Checked:
         A file from a labelling tool, or the folder that contains it.
     format
         Its format; default: detected from the file.
+
+    >>> models = {"unet": "maps/unet/", "fcn": "maps/fcn/"}
+    >>> ran = fs.run("new", "images/", models, classes="classes.json", engine="local")
+    >>> written = fs.label.export("new", "to-label/", format="labelme")
+    >>> fs.label.check("to-label/").problems
+    ()
     """
     ...
 
@@ -229,6 +245,8 @@ def serve(
         Decides the order of items, and which items are repeated; sides are random.
     campaign
         How items are shared among annotators: `CampaignRules(overlap=...)`.
+
+    >>> fs.label.serve("study")  # until Ctrl-C  # doctest: +SKIP
     """
     ...
 
@@ -246,6 +264,9 @@ def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
         The name that the organisers know the person by; answers carry only a pseudonym.
     organiser
         Let the person see results and invite others.
+
+    >>> fs.label.invite("study", "ann").name
+    'ann'
     """
     ...
 
@@ -264,6 +285,9 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
     answers
         Also take back what the person answered: choices, yes/no answers, tags, and votes to discard. Masks,
         findings in others' masks, and decided discards stay.
+
+    >>> invited = fs.label.invite("study", "ann")
+    >>> fs.label.forget("study", "ann").taken_back
     """
     ...
 
@@ -279,6 +303,9 @@ def answers(study: Place, out: Place) -> AnswersWritten:
         The study folder.
     out
         A file that ends in .jsonl.
+
+    >>> fs.label.answers("study", "answers.jsonl").path
+    'answers.jsonl'
     """
     ...
 
@@ -315,6 +342,11 @@ def consensus(
     least
         How many annotators must have labelled an image, or checked a mask of it on which no mark is open;
         images with fewer are left out.
+
+    >>> for name in ("ann", "ben"):
+    ...     imported = fs.label.import_("study", "truth/", truth=f"labels-{name}")
+    >>> fs.label.consensus("study", of=["labels-ann", "labels-ben"], truth="joined").truth
+    'joined'
     """
     ...
 
@@ -356,5 +388,8 @@ def remove(
         Instead of images: every image of the study, with all answers to points.
     dry_run
         Report what would become stale, and change nothing.
+
+    >>> fs.label.remove("study", "street-00")
+    study: 1 label removed from truth 'labels' ...
     """
     ...

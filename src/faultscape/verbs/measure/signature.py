@@ -256,5 +256,10 @@ def measure(
         How files are read: `FileRules(pattern=...)`.
     definitions
         Definitions: `Definitions(per=...)`.
+
+    >>> found = fs.measure("truth/", {"unet": "maps/unet/"}, classes="classes.json", engine="local")
+    >>> found
+    unet  mIoU .830 [.78, .88]
+    ...
     """
     ...

@@ -73,5 +73,9 @@ def plan(
         local, processes, ray or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+
+    >>> planned = fs.plan("study", cost={"mask": 600}, engine="local")
+    >>> planned.questions["best"]["random"]["labels"]
+    2
     """
     ...

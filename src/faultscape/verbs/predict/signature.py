@@ -132,5 +132,8 @@ def predict(
         What a network runs on: `Hardware(device=...)`.
     scoring
         How the doubt of members is scored, and what is masked by it: `Scoring(correct_members=...)`.
+
+    >>> fs.predict("study", {"net": "net.onnx"}, engine="local").models
+    {'net': (12, 0)}
     """
     ...

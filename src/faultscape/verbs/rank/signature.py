@@ -105,5 +105,9 @@ def rank(
         How often the result is read: `Looks(anytime=..., indifference=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
+
+    >>> ranked = fs.rank("study", engine="local")
+    >>> ranked.verdict.headline
+    'Use unet'
     """
     ...

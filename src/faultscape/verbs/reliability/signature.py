@@ -78,80 +78,6 @@ def _check(options: ReliabilityOptions) -> None:
     options.submission.check()
 
 
-@verb(
-    "faultscape.verbs.reliability.judge_study:judge_study",
-    changes_nothing=("output", "engine", "workers"),
-    check=_check,
-)
-def reliability(
-    study: Place,
-    *,
-    models: list[str] | None = None,
-    truth: str | None = None,
-    natural: list[str] | None = None,
-    misclassified: list[str] | None = None,
-    reference: str | None = None,
-    require: list[str] | None = None,
-    preset: CardPreset | None = None,
-    track: Track | None = None,
-    output: Place | None = None,
-    worst: int = 2,
-    resamples: int = 200,
-    seed: int = 0,
-    engine: str = "processes",
-    workers: int | None = None,
-    submission: Submission = Submission(),
-) -> Reliability:
-    """Evaluate the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
-    reliability card: accuracy, calibration and doubt, with intervals.
-
-    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models predict on them. OUT
-    gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
-
-    Parameters
-    ----------
-    study
-        The study folder.
-    models
-        Only these models. Repeatable.
-    truth
-        The truth to use; default: labels, or the only one.
-    natural
-        A labelled set of the study with a natural shift (another city, night, rain). Repeatable.
-    misclassified
-        A labelled set, or a mixture file whose sets count together, on which to evaluate how well doubt finds
-        wrong pixels. Repeatable.
-    reference
-        The model whose errors under corruption the others' are divided by; default: the first.
-    require
-        What a number of the card must be, for example "ap>=.5" or "blend, energy: objects@5%>=.9". Each is
-        met, missed or, where its interval includes the bound, not known; exit status 3 unless all are met.
-        Repeatable.
-    preset
-        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
-        (void counts as known, 200 thresholds).
-    track
-        anomaly or obstacle: the size limits of SegmentMeIfYouCan's component F1, which needs stored doubt;
-        default: none.
-    output
-        The folder to write to; default: STUDY/reliability.
-    worst
-        How many of the best and worst frames of each model to show, of the clean set and each set with
-        anomalies; the model runs on them again. 0 for none.
-    resamples
-        Draws for the intervals of FPR95 and calibration errors; 0 for none.
-    seed
-        Seed of the draws, and of the order in which a submission sees images.
-    engine
-        local (this process), processes (all cores), ray, or ray://HOST:PORT.
-    workers
-        Number of processes; default: all cores.
-    submission
-        A program to judge without showing it the truth: `Submission(submission=...)`.
-    """
-    ...
-
-
 @dataclass(frozen=True, eq=False)
 class Reliability(Result):
     """The card of a study: its folder, and the document of reliability.json. The table has a row for each
@@ -233,3 +159,81 @@ class Reliability(Result):
         from faultscape.reporting.reliability import plot
 
         return plot.draw(ax, self.document, what)
+
+
+@verb(
+    "faultscape.verbs.reliability.judge_study:judge_study",
+    changes_nothing=("output", "engine", "workers"),
+    check=_check,
+)
+def reliability(
+    study: Place,
+    *,
+    models: list[str] | None = None,
+    truth: str | None = None,
+    natural: list[str] | None = None,
+    misclassified: list[str] | None = None,
+    reference: str | None = None,
+    require: list[str] | None = None,
+    preset: CardPreset | None = None,
+    track: Track | None = None,
+    output: Place | None = None,
+    worst: int = 2,
+    resamples: int = 200,
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int | None = None,
+    submission: Submission = Submission(),
+) -> Reliability:
+    """Evaluate the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the
+    reliability card: accuracy, calibration and doubt, with intervals.
+
+    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models predict on them. OUT
+    gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    models
+        Only these models. Repeatable.
+    truth
+        The truth to use; default: labels, or the only one.
+    natural
+        A labelled set of the study with a natural shift (another city, night, rain). Repeatable.
+    misclassified
+        A labelled set, or a mixture file whose sets count together, on which to evaluate how well doubt finds
+        wrong pixels. Repeatable.
+    reference
+        The model whose errors under corruption the others' are divided by; default: the first.
+    require
+        What a number of the card must be, for example "ap>=.5" or "blend, energy: objects@5%>=.9". Each is
+        met, missed or, where its interval includes the bound, not known; exit status 3 unless all are met.
+        Repeatable.
+    preset
+        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code
+        (void counts as known, 200 thresholds).
+    track
+        anomaly or obstacle: the size limits of SegmentMeIfYouCan's component F1, which needs stored doubt;
+        default: none.
+    output
+        The folder to write to; default: STUDY/reliability.
+    worst
+        How many of the best and worst frames of each model to show, of the clean set and each set with
+        anomalies; the model runs on them again. 0 for none.
+    resamples
+        Draws for the intervals of FPR95 and calibration errors; 0 for none.
+    seed
+        Seed of the draws, and of the order in which a submission sees images.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    submission
+        A program to judge without showing it the truth: `Submission(submission=...)`.
+
+    >>> predicted = fs.predict("study", {"net": "net.onnx"}, scorer="msp", measure=True, engine="local")
+    >>> fs.reliability("study", models=["net"], output="card/", engine="local").file
+    'card/reliability.json'
+    """
+    ...

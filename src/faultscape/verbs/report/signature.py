@@ -78,5 +78,8 @@ def report(
         maps also images/ and labels/.
     thumbnail
         Longest side of the images in the gallery, in pixels.
+
+    >>> fs.report("study").path
+    'study/report-order.html'
     """
     ...

@@ -113,5 +113,9 @@ def run(
         shows; a study that has them continues with them.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
+
+    >>> models = {"unet": "maps/unet/", "fcn": "maps/fcn/"}
+    >>> fs.run("new", "images/", models, classes="classes.json", engine="local").status.next
+    'faultscape label export new to-label/ ...'
     """
     ...

@@ -25,5 +25,8 @@ def scale(
         The file to write.
     pattern
         Which files are masks, and how their names become ids, for example {id}_gtFine_labelIds.png.
+
+    >>> fs.scale("training-masks/", classes="classes.json").names
+    ('sky', 'road', 'car', 'tree')
     """
     ...

@@ -7,7 +7,8 @@ Conventions: as in ``reading.pool``. An image without a prediction of every mode
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,6 +39,7 @@ from faultscape.selection.definitions import (
 from faultscape.selection.selector_weights import DrawOptions, fitted_sharpness
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
+from faultscape.study.tables.logs import read_failures
 from faultscape.ties import RULE, count_tied
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.select.group_members import claims
@@ -111,6 +113,19 @@ def draw(study: Study, name: str, selector: str, given: dict[str, Any], options:
         result = Slots(models, define, (*held, *found.rows), found.tied)
         put_selection(study, name, result, anew=anew, number=len(found.rows), **define)
     return result
+
+
+def _why_none(study: Study, models: Sequence[str], images: int) -> str:
+    """Return why no image has an answer of every model: those that lack most, and the first reason."""
+    failed = [row for row in read_failures(study.root) if row.stage == "predict" and row.name in models]
+    if not failed:
+        return "there is no image that every model has an answer for"
+    name, number = Counter(row.name for row in failed).most_common(1)[0]
+    reason = next(row.reason for row in failed if row.name == name)
+    return (
+        f"there is no image that every model has an answer for: {name} lacks {number} of {images}"
+        f" (failures.csv). The first: {reason}"
+    )
 
 
 def definition(
@@ -207,6 +222,8 @@ def next_draws(
     if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
     facts = gather(study, models, define, needs, known.get("trust"), engine=engine, workers=workers)
+    if not facts["complete"].any():
+        raise SelectionError(_why_none(study, models, len(facts["complete"])))
     if weighs_votes(define) and "trust" in known:
         facts["trust"] = known["trust"]
     if kind.informed:

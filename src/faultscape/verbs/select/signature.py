@@ -157,5 +157,8 @@ def select(
         How images, or pixels, are taken: `Sampling(spares=...)`.
     printing
         Printed output: `Printing(list_=...)`.
+
+    >>> fs.select("study", as_="again", goal="order", budget=10).slots
+    10
     """
     ...

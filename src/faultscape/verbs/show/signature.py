@@ -46,6 +46,22 @@ def _check(options: ShowOptions) -> None:
         raise OptionError(f"--rows must be 0 or more; got {options.rows}")
 
 
+class ShownText(str):
+    """A text that shows as itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "replace")
+        return text if text.isprintable() and len(text) < 500 else f"<{len(value)} bytes>"
+    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", " ")
+
+
 @verb("faultscape.verbs.show.work:show_file", check=_check)
 def show(
     file: Place, *, rows: int | None = None, images: bool = False, selection: str = "main"
@@ -63,21 +79,8 @@ def show(
         Print the chosen images of a study, one per line: path, number of duels, reason.
     selection
         With --images: the selection to print; main stands for the only one too.
+
+    >>> fs.show("study/corpus.parquet").columns[:2]
+    ('id', 'source')
     """
     ...
-
-
-class ShownText(str):
-    """A text that shows as itself."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, bytes):
-        text = value.decode("utf-8", "replace")
-        return text if text.isprintable() and len(text) < 500 else f"<{len(value)} bytes>"
-    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", " ")

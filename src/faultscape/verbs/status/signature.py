@@ -76,6 +76,9 @@ def status(study: Place) -> Status:
     ----------
     study
         The study folder.
+
+    >>> fs.status("study").next
+    'faultscape report study --selection order'
     """
     ...
 
@@ -87,5 +90,9 @@ def verdict(study: Place) -> Verdict:
     ----------
     study
         The study folder.
+
+    >>> fs.verdict("study")
+    Use unet.
+    ...
     """
     return status(study).verdict

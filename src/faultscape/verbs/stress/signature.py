@@ -94,6 +94,9 @@ def corrupt(
         With --write or --move-labels: local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+
+    >>> fs.stress.corrupt("study", corruption=["fog"], severities="3").images
+    12
     """
     ...
 
@@ -205,6 +208,9 @@ def blend(
         Number of processes; default: all cores.
     blending
         Which objects, where, and in what weather: `Blending(ego=...)`.
+
+    >>> fs.stress.blend("study", preset="fishyscapes-v2").images
+    12
     """
     ...
 
@@ -261,6 +267,8 @@ def fog(
         With --write: local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+
+    >>> fs.stress.fog("study", depth="depth/")  # doctest: +SKIP
     """
     ...
 
@@ -308,6 +316,9 @@ def holdout(
         DIR/open/ID.png (1 withheld, 0 kept, 255 void), DIR/classes.json.
     remove
         Remove the holdout of this name and do nothing else.
+
+    >>> fs.stress.holdout("study", classes="car").kept
+    3
     """
     ...
 
@@ -330,5 +341,9 @@ def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sh
         A made set. Repeatable. Default: all.
     images
         How many images of a blended set to show.
+
+    >>> made = fs.stress.corrupt("study", corruption=["fog"], severities="3")
+    >>> fs.stress.sheet("study").sets
+    1
     """
     ...

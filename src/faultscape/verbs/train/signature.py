@@ -144,5 +144,9 @@ def train(
         The training plan: `TrainingPlan(epochs=...)`.
     machine
         The machine: `TrainingMachine(device=...)`.
+
+    >>> fs.train(
+    ...     "study", "net", backbone="segformer-b0", set_="main", plan=fs.options.TrainingPlan(steps=600)
+    ... )  # doctest: +SKIP
     """
     ...

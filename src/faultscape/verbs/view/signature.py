@@ -30,5 +30,7 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> Viewed:
         the study.
     port
         The port to listen on; if it is taken, the next free one; 0 for any.
+
+    >>> fs.view("study")  # until Ctrl-C  # doctest: +SKIP
     """
     ...
