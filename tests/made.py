@@ -7,6 +7,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -93,6 +94,13 @@ def compared(folder: Path) -> Corpus:
     fs.predict(study, made.models, engine="local")
     fs.compare(study, engine="local")
     return made
+
+
+def predicted(study: str, models: dict[str, Any]) -> None:
+    """Predict models of a study, in files or in memory."""
+    import faultscape as fs
+
+    fs.predict(study, models)
 
 
 def with_validation(

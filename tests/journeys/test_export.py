@@ -13,6 +13,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -26,9 +27,11 @@ import undoing
 from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.formats.label_tools import coco_masks, coco_panoptic
+from faultscape.nouns import Classes
 from faultscape.reading.study import Study
 from faultscape.verbs.export import target
-from faultscape.verbs.export.formats import model_card
+from faultscape.verbs.export.contents import Contents
+from faultscape.verbs.export.formats import fiftyone, model_card
 from faultscape.verbs.export.image_files import refuse_missing
 from faultscape.verbs.view.between import MapCounts, read_counts
 from faultscape.verbs.view.columns import read_all
@@ -43,6 +46,12 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def ids_of(png: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def fiftyone_samples(study: str) -> dict[str, dict[str, Any]]:
+    """What a FiftyOneDataset would say of the images of a study of classifiers, which has no image files."""
+    contents = Contents(Study(study), selection="main", all_images=True, truth=None, image_files="none")
+    return {row.image.id: fiftyone._classes_of(row, contents) for row in contents.rows}
 
 
 def test_the_plain_table_holds_the_maps_the_labels_and_what_the_study_says(
@@ -177,6 +186,31 @@ def test_results_of_models_are_of_labelled_images_and_have_no_box(study: str, tm
     }
 
 
+def test_samples_of_fiftyone_name_their_masks_by_relative_paths(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "out", format="fiftyone", all_images=True)
+    corpus = undoing.shared_corpus()
+    samples = json.loads((tmp_path / "out" / "samples.json").read_text())["samples"]
+    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
+    targets = metadata["info"]["default_mask_targets"]
+    assert targets == {"1": "sky", "2": "road", "3": "car", "4": "person", "5": "tree"}
+    assert "version" not in metadata  # or FiftyOne would take it for a copy of its database
+    for sample in samples:
+        k = corpus.ids.index(sample["image_id"])
+        assert (tmp_path / "out" / sample["filepath"]).is_file()
+        for field, maps in (("truth", corpus.truths), ("map_model-0", corpus.maps["model-0"])):
+            assert sample[field]["mask_path"].startswith(f"fields/{field}/")
+            mask = Image.open(tmp_path / "out" / sample[field]["mask_path"])
+            assert mask.mode == "L"  # palettes would be read as colours
+            assert (np.asarray(mask) == maps[k] + 1).all()
+    assert [sample["tags"] for sample in samples].count(["chosen"]) == 1
+
+
+def test_masks_of_fiftyone_are_0_where_nothing_is_to_be_seen() -> None:
+    voc = Classes(("bg", "cat"), (0, 7), ((0, 0, 0), (1, 1, 1)), (255,), background=0)
+    assert fiftyone.mask_values(voc)[[0, 7, 255]].tolist() == [0, 2, 3]
+    assert fiftyone._targets(voc) == {"0": "bg", "2": "cat", "3": "void"}
+
+
 def test_a_croissant_describes_each_column_of_the_tables(study: str, tmp_path: Path) -> None:
     fs.export(study, tmp_path / "out", format="croissant")
     about = json.loads((tmp_path / "out" / "croissant.json").read_text())
@@ -246,6 +280,7 @@ def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) ->
     made_answers.import_labels(it)
     fs.export(it.study, tmp_path / "plain", all_images=True, image_files="none")
     fs.export(it.study, tmp_path / "hub", format="hf", all_images=True, image_files="none")
+    samples = fiftyone_samples(it.study)
     table = pq.read_table(tmp_path / "hub" / "data")
     names = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["class_model-0"]["names"]
     assert names == list(made_answers.NAMES)
@@ -258,6 +293,8 @@ def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) ->
         assert (names[hub["class_model-0"]], [names[place] for place in hub["truth"]]) == (said, [true])
         assert plain["correct_model-0"] == float(said == true)
         assert 0 < plain["probability_model-0"] <= 1
+        seen = samples[plain["id"]]
+        assert (seen["class_model-0"]["label"], seen["truth"]["label"]) == (said, true)
 
 
 def test_what_is_half_written_does_not_look_whole(

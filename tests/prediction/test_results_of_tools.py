@@ -109,6 +109,15 @@ def test_maps_of_mmsegmentation_have_the_names_of_image_files(study: str, tmp_pa
     assert all((runs.decode(said[id_].runs) == 3).all() for id_ in IDS)
 
 
+def test_a_segmentation_directory_of_fiftyone_has_images_and_labels_apart(study: str, tmp_path: Path) -> None:
+    for id_ in IDS:
+        name = id_.rsplit("/", 1)[1]
+        made.write(tmp_path / "export" / "data" / f"{name}.png", np.zeros((*SIZE, 3), np.uint8))
+        made.write(tmp_path / "export" / "labels" / f"{name}.png", np.full(SIZE, 2, np.uint8))
+    said = answers(study, tmp_path / "export", "folder")
+    assert all((runs.decode(said[id_].runs) == 2).all() for id_ in IDS)
+
+
 def test_numbered_maps_of_its_inferencer_are_refused(study: str, tmp_path: Path) -> None:
     for k in range(3):
         made.write(tmp_path / "out" / "pred" / f"{k:08d}_pred.png", np.full(SIZE, 3, np.uint8))

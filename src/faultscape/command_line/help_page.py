@@ -141,7 +141,7 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("view",): ("faultscape view study", "faultscape view study --port 9000"),
     ("export",): (
         "faultscape export study out/ --format hf",
-        "faultscape export study out/ --all-images --image-files link",
+        "faultscape export study out/ --format fiftyone --all-images --image-files link",
     ),
     ("demo",): ("faultscape demo demo-study", "faultscape demo small-study --scenes 40 --engine local"),
 }

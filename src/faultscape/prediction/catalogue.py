@@ -291,7 +291,7 @@ IN_MEMORY: tuple[Source, ...] = (
         here=True,
     ),
     Source(
-        "memory-answers",
+        "memory_answers",
         "model in memory",
         "answers in an array (in Python)",
         in_memory.open_answers,
@@ -306,7 +306,7 @@ IN_MEMORY: tuple[Source, ...] = (
         here=True,
     ),
     _network(
-        "memory-network",
+        "memory_network",
         "a function or a torch module (in Python)",
         in_memory.of_function,
         in_memory.is_function,

@@ -2,11 +2,10 @@
 
 Conventions: a line is a class, corners x y x y ... as shares of the width and height, and perhaps a score.
 Outlines are painted as those of `coco_results`, and values of the stored maps are classes, 255 under no
-outline. No file is written for an image on which nothing was found;
-such an image counts as predicted if the folder has the image with its results, which ultralytics writes
-beside ``labels/``.
-Classes are the places of the class list, if that has neither a background nor gaps, or mean what
-``--labels`` says: the files do not name them.
+outline. No file is written for an image on which nothing was found; such an image counts as predicted if the
+folder has the image with its results, which ultralytics writes beside ``labels/``. Classes are the places of
+the class list, if that has neither a background nor gaps, or mean what ``--labels`` says: the files do not
+name them.
 
 ``path`` is the text file of an image.
 """

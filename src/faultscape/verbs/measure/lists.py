@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from faultscape.arguments import ClassList, Sources
+from faultscape.arguments import ClassList, Sources, shown
 from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
@@ -147,6 +147,8 @@ def words(given: Sources | None, what: str) -> dict[str, str]:
     out: dict[str, str] = {}
     for word in [given] if isinstance(given, str | Mapping) else given or ():
         if isinstance(word, Mapping):
+            if odd := next((k for k, v in word.items() if not isinstance(v, str | os.PathLike)), None):
+                raise ModelError(f"{what}: {odd}: expected the name of a folder; got {shown(word[odd])}")
             items = [(str(k), os.fspath(v)) for k, v in word.items()]
         else:
             name, equals, source = str(word).partition("=")

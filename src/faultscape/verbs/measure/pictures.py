@@ -34,6 +34,7 @@ from faultscape.reporting.measure import region_pictures
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.tables import MAPS
 from faultscape.reporting.pictures import Room, colour_words, fit, flat_uri, photo_uri
+from faultscape.verbs.in_memory.folders import last_two
 from faultscape.verbs.measure.gather import MeasuredSet
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.scores import model_scores as scores
@@ -88,10 +89,7 @@ def page(
         (data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)
     }
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
-    names = [
-        data.name if data.study or len(sets) > 1 else "/".join(Path(data.truth.source).parts[-2:])
-        for data in sets
-    ]
+    names = [data.name if data.study or len(sets) > 1 else last_two(data.truth.source) for data in sets]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: [*colour_words(data.classes).items()] for data in sets if data.with_classes}
     return measure_page.page(

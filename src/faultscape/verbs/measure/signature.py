@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from faultscape.arguments import ClassList, Place, Source
+from faultscape.arguments import ClassList, Place, PlaceOrMaps, Source
 from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
 from faultscape.results.result import Result
@@ -160,7 +160,7 @@ def _check(options: MeasureOptions) -> None:
         raise OptionError(f"score_scale must be a finite number above 0; got {score_scale}")
     if not options.datasets:
         return
-    if options.source or options.models:
+    if options.source is not None or options.models:
         raise OptionError("--datasets LIST cannot be combined with SOURCE or models; give one or the other")
     beside = {
         "classes": options.classes,
@@ -181,7 +181,7 @@ def _check(options: MeasureOptions) -> None:
     check=_check,
 )
 def measure(
-    source: Place | None = None,
+    source: PlaceOrMaps | None = None,
     *models: Source,
     classes: ClassList | None = None,
     truth: str | None = None,
@@ -211,9 +211,10 @@ def measure(
     Parameters
     ----------
     source
-        A folder of true label maps, a folder of anomaly masks, or a study.
+        A folder of true label maps, a folder of anomaly masks, or a study. In Python also true label maps in
+        memory: an array, tensor or list of them, or {ID: map}.
     models
-        NAME=MAPS, folders of label maps. In Python also a dict.
+        NAME=MAPS, folders of label maps. In Python also a dict, and maps in memory.
     classes
         A class file (JSON or TOML), a built-in name, or a number. In Python also a Classes. Not needed for
         regions without a class.

@@ -29,6 +29,7 @@ from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.measures import ModelRows, put_per_image
+from faultscape.verbs.in_memory.folders import as_folders, without_folder
 from faultscape.verbs.measure import lists, notes, pictures
 from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.measure.gather import MeasuredSet, gather
@@ -49,6 +50,12 @@ COUNTS = ("both", "truth_pixels", "predicted_pixels", *WHOLE)  # per class, in p
 
 def measure_models(options: MeasureOptions) -> Measured:
     """Measure what the options ask for; of a share of an array the document is a summary of the work."""
+    with as_folders(options.source, options.models) as (source, models):
+        return _measure_folders(replace(options, source=source, models=models))
+
+
+def _measure_folders(options: MeasureOptions) -> Measured:
+    """Measure a study, or folders."""
     if options.part.selection is not None:
         return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))
@@ -128,7 +135,13 @@ def _make_share(asked: Measurement, sets: Sequence[DataSet], mine: Share) -> mea
     made = [make_statistics(asked, data, mine) for data in sets]
     options = asked.options
     with changing(asked.held):
-        log(asked.held, "measure", source=options.source, output=str(asked.out), shard=options.shard)
+        log(
+            asked.held,
+            "measure",
+            source=without_folder(options.source),
+            output=str(asked.out),
+            shard=options.shard,
+        )
     jobs, failures = (sum(column) for column in zip(*made, strict=True))
     return cast("measure_document.Document", {"shard": options.shard, "jobs": jobs, "failures": failures})
 
@@ -158,7 +171,7 @@ def _make_document(asked: Measurement, sets: Sequence[DataSet]) -> measure_docum
     put_per_image(out / "per_image.parquet", _per_image(asked, sets, found), metrics, COUNTS)
     page = pictures.page(out, sets, found, document, asked.definitions, options.worst)
     put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
-    log(asked.held, "measure", source=options.source, output=str(out))
+    log(asked.held, "measure", source=without_folder(options.source), output=str(out))
     return document
 
 
