@@ -16,11 +16,11 @@ from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import METRICS
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.scorers import SCORERS
-from faultscape.nouns import ROW_COLUMNS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.results.files import KINDS, kind_of
+from faultscape.results.row_columns import ROW_COLUMNS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 from faultscape.uncertainty.catalogue import HEADS
