@@ -192,15 +192,29 @@ def test_damaged_tars_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c.tar").write_bytes(b"no tar at all" * 99)
     with refused(CorpusError, "cannot be read as a tar"):
         found(tmp_path / "c.tar")
-    packed = tar(tmp_path / "d.tar", ("a.png", b"x"), mode="w:gz")
-    with refused(CorpusError, "is compressed, so its files cannot be found; unpack it first: gunzip"):
-        found(packed)
+    for name in ("d.tar", "d.tar.gz", "d.tgz"):
+        packed = tar(tmp_path / name, ("a.png", b"x"), mode="w:gz")
+        with refused(CorpusError, "is compressed, so its files cannot be found; unpack it first: gunzip"):
+            found(packed)
     tar(path, ("drive/0.png", png(IMAGES[0])))
     with refused(ImageError, "the tar has no such file; it has changed, so run collect again"):
         photos.read_source(sources["drive/1"])
     path.unlink()
     with refused(ImageError, "a.tar: No such file"):
         photos.read_source(sources["drive/0"])
+
+
+def test_a_folder_of_tars_or_tables_says_how_to_name_them(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    pq.write_table(table(), tmp_path / "data" / "train-00000.parquet")
+    with refused(CorpusError, r"its images are within files: give '.*/data/\*\.parquet'"):
+        found(tmp_path)
+
+
+def test_a_folder_may_be_named_like_a_tar(tmp_path: Path) -> None:
+    (tmp_path / "photos.tar").mkdir()
+    (tmp_path / "photos.tar" / "a.png").write_bytes(png(IMAGES[0]))
+    assert [*found(tmp_path / "photos.tar")] == ["a"]
 
 
 def test_headers_of_a_tar_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -187,7 +188,7 @@ def test_every_line_of_python_fits_the_verb(page: str, code: str) -> None:
     assert path[:2] == ["fs", verb]
     function = getattr(fs, verb) if len(path) == 2 else getattr(getattr(fs, verb), path[2])
     for call in calls:  # the verb's own, and groups of options in it
-        of = function if call is calls[0] else getattr(fs, ast.unparse(call.func).removeprefix("fs."))
+        of = function if call is calls[0] else attrgetter(ast.unparse(call.func).removeprefix("fs."))(fs)
         inspect.signature(of).bind(*call.args, **{k.arg: k.value for k in call.keywords if k.arg is not None})
 
 

@@ -88,6 +88,18 @@ def test_given_regions_have_the_classes_of_their_divisor() -> None:
         Measure(3, ["pq"], divisor=1000)
 
 
+def test_scores_in_a_tensor_are_told_what_to_do_with_tensors() -> None:
+    import torch
+
+    truth, prediction = torch.from_numpy(TRUTH), torch.from_numpy(PREDICTION)
+    with refused(LabelMapError, r"prediction: .* got float32 of shape .*; convert labels with .long\(\)"):
+        Measure(3, void=255).update(truth, prediction.float())
+    with refused(
+        LabelMapError, r"got float32 of shape \(13, 3, 16, 20\); of scores, give the class of the la"
+    ):
+        Measure(3, ["pq"], void=255).update(truth, torch.rand(13, 3, 16, 20))
+
+
 def test_tensors_of_any_integer_type_and_lists_of_them_give_the_same() -> None:
     import torch
 

@@ -295,3 +295,9 @@ def test_layers_are_not_in_a_folder_of_scores(corpus: made.Corpus, study: str, t
     place = saved(corpus, tmp_path / "logits", ".npy")
     with refused(fs.errors.OptionError, "a folder of scores has no layers"):
         answers(study, place, keep=["embedding=head"])
+
+
+def test_measure_says_that_predict_makes_maps_of_scores(corpus: made.Corpus, tmp_path: Path) -> None:
+    place = saved(corpus, tmp_path / "logits", ".npz")
+    with refused(ModelError, "`faultscape predict STUDY m=.*/logits` makes maps of these"):
+        fs.measure(str(corpus.truth), {"m": place}, classes=str(corpus.classes))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,7 +31,8 @@ from faultscape.formats.packed.names import is_inside
 from faultscape.formats.packed.tables import arrow_column, columns_of, is_arrow
 from faultscape.formats.packed.tars import members
 
-_FILES = re.compile(r"\.(tar|parquet|pq|arrow)$", re.IGNORECASE)
+_TAR = re.compile(r"\.(tar(\.\w+)?|tgz)$", re.IGNORECASE)  # compressed ones are refused, and say why
+_FILES = re.compile(r"\.(tar(\.\w+)?|tgz|parquet|pq|arrow)$", re.IGNORECASE)
 _TABLES = (".parquet", ".pq", ".arrow")
 _KEY = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)  # as WebDataset splits a name
 _STATE = "state.json"
@@ -63,10 +65,10 @@ def is_packed(argument: str) -> bool:
     if "://" in argument:
         return False
     place, column = split_column(argument)
-    if is_saved(place):
-        return True
+    if os.path.isdir(place):
+        return is_saved(place)
     ending = os.path.splitext(place)[1].lower()
-    return ending in (".tar", ".arrow") or (ending in _TABLES and bool(column))
+    return bool(_TAR.search(place)) or ending == ".arrow" or (ending in _TABLES and bool(column))
 
 
 def is_there(argument: str) -> bool:
@@ -89,6 +91,20 @@ def is_saved(folder: str) -> bool:
     )
 
 
+def instead_of(folder: str) -> str:
+    """Return the advice for a folder that holds tars or tables instead of images; '' for any other.
+
+    >>> instead_of("no such folder")
+    ''
+    """
+    for above, _, names in os.walk(folder):
+        for name in sorted(names):
+            ending = os.path.splitext(name)[1].lower()
+            if ending in (".tar", ".parquet"):
+                return f"; its images are within files: give {shlex.quote(os.path.join(above, f'*{ending}'))}"
+    return ""
+
+
 def find_packed(argument: str, endings: frozenset[str], say: Say) -> list[Pair]:
     """Return (id, source) of what an argument names, of files in tars only those with these ``endings``;
     CorpusError in one sentence if it names nothing, or more than one thing.
@@ -102,7 +118,7 @@ def find_packed(argument: str, endings: frozenset[str], say: Say) -> list[Pair]:
         paths = sorted(glob.glob(place, recursive=True))
     if not paths or not os.path.isfile(paths[0]):
         raise CorpusError(f"{argument}: there is no file {place}")
-    if place.lower().endswith(".tar"):
+    if _TAR.search(place):
         return _of_tars(argument, paths, column, endings, say)
     found = []
     above = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in paths])

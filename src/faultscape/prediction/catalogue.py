@@ -343,6 +343,16 @@ def source_of(name: str, source: str, task: str = "segmentation") -> Source:
     return found
 
 
+def makes_maps_of(source: str) -> bool:
+    """Whether files hold scores or masks, of which `predict` makes label maps without running a network.
+
+    >>> makes_maps_of("results.json"), makes_maps_of("maps")
+    (True, False)
+    """
+    stored = (kind for kind in SOURCES if kind.name in ("coco", "yolo", "scores"))
+    return any(kind.of(source, "segmentation") for kind in stored)
+
+
 def kind_named(name: str) -> Source:
     """Return the kind of model with this name in study.toml; StudyError lists the known ones."""
     found = next((kind for kind in _kinds() if kind.name == name), None)

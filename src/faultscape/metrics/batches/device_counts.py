@@ -25,7 +25,7 @@ def of_batch(truth: Any, prediction: Any, classes: Classes) -> dict[str, torch.T
     if not all(isinstance(maps, torch.Tensor) for maps in (truth, prediction)):
         return _of_lists(truth, prediction, classes)
     for maps, what in ((truth, "truth"), (prediction, "prediction")):
-        _check(maps, what)
+        check_tensor(maps, what)
     if truth.device != prediction.device:
         raise LabelMapError(
             f"truth is on {truth.device} and prediction on {prediction.device}; move one to the other"
@@ -78,7 +78,8 @@ def _of_lists(truth: Any, prediction: Any, classes: Classes) -> dict[str, torch.
     return {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
 
 
-def _check(maps: torch.Tensor, what: str) -> None:
+def check_tensor(maps: torch.Tensor, what: str) -> None:
+    """Raise LabelMapError unless a tensor holds whole numbers, (N, H, W) or (H, W)."""
     kind = str(maps.dtype).removeprefix("torch.")
     if maps.is_floating_point() or maps.is_complex() or maps.is_quantized or maps.ndim not in (2, 3):
         cure = ""

@@ -318,6 +318,9 @@ def metrics_of_maps(names: Sequence[str], regions: str = "connected") -> tuple[M
 
 def pairs_of(truth: Maps, prediction: Maps) -> list[tuple[Any, Any]]:
     """Return the pairs of maps of a batch, as arrays; LabelMapError unless there is one for one."""
+    for maps, what in ((truth, "truth"), (prediction, "prediction")):
+        if is_tensor(maps):  # whose cures are called otherwise than those of arrays
+            device_counts.check_tensor(maps, what)
     true, predicted = (
         [on_processor(m, what) for m in checked_arrays.images(on_processor(maps, what), what)]
         for maps, what in ((truth, "truth"), (prediction, "prediction"))

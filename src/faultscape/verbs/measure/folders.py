@@ -18,6 +18,7 @@ from faultscape.classes.mask_folders import ask_about_void, not_meant, of_label_
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
+from faultscape.corpus.packed_sources import is_there
 from faultscape.errors import (
     CorpusError,
     LabelMapError,
@@ -29,6 +30,7 @@ from faultscape.errors import (
 )
 from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.nouns import Classes
+from faultscape.prediction.catalogue import makes_maps_of
 from faultscape.study.folder import check_name
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.options import FileRules
@@ -117,8 +119,13 @@ def _folders(
                 f"{model}={source}: measure takes folders of label maps; run the network with "
                 "`faultscape predict` first"
             )
+        if makes_maps_of(source):
+            raise ModelError(
+                f"{model}={source}: measure takes folders of label maps; `faultscape predict STUDY"
+                f" {model}={source}` makes maps of these, and `faultscape measure STUDY` measures them"
+            )
         out["", check_name(model)] = str(inner) if (inner := path / "labels").is_dir() else source
-        if not path.exists():
+        if not is_there(source):
             raise ModelError(f"{model}={source}: there is no such folder{closest_place(source)}")
     for kind, named in scores.items():
         for model, source in named.items():

@@ -16,6 +16,7 @@ from typing import Any
 
 from faultscape.arguments import ClassList, Sources, shown
 from faultscape.classes.class_lists import checked, resolve
+from faultscape.corpus.packed_sources import is_there
 from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.reading.study import Study
@@ -63,7 +64,7 @@ def of_line(asked: Measurement, earlier: Sequence[SetPart], say: Say) -> list[Da
         raise OptionError(
             f"{source!r} is in the place of the truth; give the folder of true maps first, then NAME=MAPS"
         )
-    if not Path(source).exists() and not glob.has_magic(source):
+    if not is_there(source) and not glob.has_magic(source):
         raise OptionError(
             f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study"
         )
