@@ -72,7 +72,7 @@ def built(value: Any, kind: Any, where: str = "") -> Any:
     {'a': (1, nan)}
     >>> built({"a": 1}, dict[str, str], "names")
     Traceback (most recent call last):
-    faultscape.results.codec.MisfitError: names.a is 1
+    faultscape.results.codec.MisfitError: names.a is '1'
     """
     if kind is Any or isinstance(kind, ForwardRef):  # JSON inside JSON may be anything
         return value
@@ -124,13 +124,13 @@ def _of_many(value: Any, origin: Any, inside: tuple[Any, ...], where: str) -> An
 def _of_union(value: Any, parts: tuple[Any, ...], where: str) -> Any:
     if value is None and type(None) in parts:
         return None
-    last = MisfitError("")
+    wrong = list[MisfitError]()
     for part in parts:
         try:
             return built(value, part, where)
         except MisfitError as error:
-            last = error
-    raise last
+            wrong.append(error)
+    raise max(wrong, key=lambda error: str(error).count("."))  # of the type that it is most like
 
 
 def _of_fields(value: Any, kind: Any, where: str) -> Any:
@@ -150,8 +150,8 @@ def _of_fields(value: Any, kind: Any, where: str) -> Any:
 def _of_table(value: Any, kind: Any, where: str) -> Any:
     """Return an object of JSON, of which some keys have types."""
     _checked(value, isinstance(value, dict), where)
-    _need(value, sorted(kind.__required_keys__), where or kind.__name__)
     hints = _hints(kind)
+    _need(value, [name for name in hints if _is_required(kind, name)], where or kind.__name__)
     return {
         name: built(one, hints[name], f"{where}.{name}".strip(".")) if name in hints else one
         for name, one in value.items()
@@ -192,4 +192,11 @@ def _hints(kind: type) -> Mapping[str, Any]:
     these itself.
     """
     own = getattr(kind, "types_of_fields", dict)()
-    return get_type_hints(kind, localns={"np": _Numpy, "Json": Any, "JsonObject": Mapping[str, Any], **own})
+    names = {"np": _Numpy, "Json": Any, "JsonObject": Mapping[str, Any], **own}
+    return get_type_hints(kind, localns=names, include_extras=True)
+
+
+def _is_required(kind: Any, name: str) -> bool:
+    """Whether a ``TypedDict`` must have a key, also where its types are written as texts."""
+    how = get_origin(_hints(kind)[name])
+    return how is Required or (how is not NotRequired and name in kind.__required_keys__)
