@@ -12,6 +12,7 @@ import re
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -24,6 +25,8 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
+from faultscape.results.files import KINDS, kind_of
+from faultscape.results.row_columns import ROW_COLUMNS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.blend_steps.catalogue import BLEND_STEPS, BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
@@ -384,6 +387,16 @@ def result_rows() -> Rows:
     ]
 
 
+def column_rows(name: str) -> Rows:
+    """The columns of a result's table, or those that a kind of row has besides."""
+    columns = ROW_COLUMNS[name] if name in ROW_COLUMNS else kind_of(name).columns
+    kinds = {"text": "text", "number": "number", "count": "integer", "flag": "true or false", "texts": "list"}
+    rows = [("column", "kind", "says")]
+    return rows + [
+        (f"`{of.name}`", kinds[of.kind], f"{of.says} ({of.unit})" if of.unit else of.says) for of in columns
+    ]
+
+
 def consumer_rows() -> Rows:
     """Which tools read what Faultscape writes."""
     folder = ROOT / "tests" / "consumers"
@@ -398,6 +411,7 @@ def consumer_rows() -> Rows:
 
 
 TABLES: Mapping[str, Callable[[], Rows]] = {
+    **{f"{name.upper()}COLUMNS": partial(column_rows, name) for name in (*KINDS, *ROW_COLUMNS)},
     "CONSUMERS": consumer_rows,
     "RESULTS": result_rows,
     "METRICS": metric_rows,

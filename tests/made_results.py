@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
-from faultscape.nouns import Draw, PairSlot, Point, Scale, Slot, Slots
+import numpy as np
+
+import made_card
+import made_document
+from faultscape.nouns import Agreement, Draw, PairSlot, Point, Scale, Slot, Slots
 from faultscape.questions.answers import Better, Case, Failures
+from faultscape.ranking.tables.assembly import rank_table
+from faultscape.ranking.tables.result import RankedTable
+from faultscape.reporting.measure.document import Document
 from faultscape.reporting.verdict import Verdict
 from faultscape.results.result import Result
 from faultscape.standings import Failing, Gap, ModelRanking, ParentStandings, Standings
+from faultscape.verbs.compare.result import Compared
+from faultscape.verbs.measure.signature import Measured, MeasuredShare
+from faultscape.verbs.plan.result import LabelPlan, Needed
 from faultscape.verbs.rank.result import Ranked
-from faultscape.verbs.select.chosen_result import Selected
+from faultscape.verbs.reliability.signature import Reliability
+from faultscape.verbs.select.chosen_result import ChosenImage, ChosenImages, Selected
+from faultscape.verbs.status.signature import Status
 
 HOSTILE = "<script>alert('x')</script>\"&amp;{}"
 MODELS = ("unet", HOSTILE, "copy")
@@ -87,12 +101,126 @@ def points() -> Slots:
     return Slots(MODELS, {"selector": "points", "goal": "best"}, rows)
 
 
+def selected() -> Selected:
+    """A selection that was drawn, one of whose images has a label."""
+    of = draws()
+    return Selected(of.models, of.definition, of.rows, name=HOSTILE, labelled=1, next="ls", hours=0.5)
+
+
+def agreement() -> Agreement:
+    """How far three models agree, of which two have no image in common."""
+    mean = np.array([[NAN, 0.1 + 0.2, NAN], [0.1 + 0.2, NAN, 0.5], [NAN, 0.5, NAN]])
+    images = np.array([[9, 9, 0], [9, 9, 4], [0, 4, 9]])
+    return Agreement(MODELS, "miou", mean, images, images // 3, (f"{HOSTILE} disagrees with all others",))
+
+
+def plan() -> LabelPlan:
+    """A plan of three models, with points; one question has no number."""
+    some: Needed = {"labels": 60, "low": 30, "high": 120, "predictable": True, "hours": 4.5, "money": None}
+    none: Needed = {
+        "labels": None,
+        "low": None,
+        "high": None,
+        "predictable": None,
+        "why": f"{HOSTILE} is alike",
+    }
+    rows = {"random": some, "mad": some | {"labels": 45, "low": 20, "high": 90}}
+    names = ("best", "best_proved", "best_anytime", "order", "order_proved", "order_anytime")
+    questions = dict.fromkeys(names, rows) | {"scores": {"random": none, "mad": none}}
+    return LabelPlan(
+        MODELS,
+        "segmentation",
+        300,
+        {"used": 0, "selection": None, "selector": None, "temperature": None},
+        questions,
+        (
+            {
+                "per_cell": 1,
+                "bound": 6,
+                "slots": 6,
+                "images": 5,
+                "hours": 0.5,
+                "money": None,
+                "choice_hours": 0.1,
+            },
+        ),
+        {"mask": 600.0, "choice": 5.0, "question": 4.0, "point": 6.0, "wage": None},
+        {
+            "verb": "select",
+            "question": "best",
+            "selection": "order",
+            "selector": "mad",
+            "temperature": None,
+            "goal": "order",
+            "budget": 45,
+            "round": 0,
+            "begun": False,
+            "why": "fewest labels",
+            "instead": None,
+        },
+        ({"models": ["unet", HOSTILE], "labels": 60, "low": 30, "high": 120, "predictable": True},),
+        {
+            "answered": 0,
+            "selection": None,
+            "maps_by": "random",
+            "questions": {"best_proved": some, "order_proved": some, "scores": some},
+            "apart": [{"apart": 5.0, "points": 700, "point_hours": 1.2, "maps": None, "map_hours": None}],
+        },
+        (f"a note on {HOSTILE}",),
+        {"faultscape": "0", "truth": "", "within": 2.0, "seed": 0},
+        HOSTILE,
+    )
+
+
+def status() -> Status:
+    """A study with a stale stage."""
+    stages = (("collect", "done", "300 images"), ("rank", "stale", f"{HOSTILE} was added"))
+    return Status(HOSTILE, stages, "faultscape rank study", verdict=verdict(), warnings=("maps are shifted",))
+
+
+def scores() -> RankedTable:
+    """Three models ranked by two metrics."""
+    rng = np.random.default_rng(0)
+    at = {"unet": 0.8, HOSTILE: 0.78, "copy": 0.6}
+    cases = [f"case-{k}" for k in range(14)]
+    rows = [
+        (case, model, metric, rng.normal(mean, 0.05))
+        for case in cases
+        for model, mean in at.items()
+        for metric in ("dice", "$miou$")
+    ]
+    frame = dict(zip(("case", "model", "metric", "score"), zip(*rows, strict=True), strict=True))
+    return rank_table({name: list(values) for name, values in frame.items()}, better="high", resamples=200)
+
+
+def measured(document: dict[str, Any] | None = None) -> Measured:
+    """A measurement with every part filled in."""
+    return Measured("measured", cast("Document", document or made_document.document(scores=True)))
+
+
 MAKERS: dict[str, Callable[[], Result]] = {
     "standings": standings,
     "no standings": lambda: Standings((), {}, {}, {}, {}),
-    "ranked": lambda: Ranked(**vars(Ranked.of(standings())) | {"verdict": verdict()}),
+    "ranked": lambda: replace(Ranked.of(standings()), verdict=verdict()),
     "verdict": verdict,
     "no verdict": lambda: Verdict((), False, "", ()),
+    "agreement": agreement,
+    "compared": lambda: Compared(HOSTILE, 3, 3, ("gt",), 1, 3, agreement=agreement()),
+    "compared in part": lambda: Compared(HOSTILE, 3, 3, (), 1, 3),
+    "chosen images": lambda: ChosenImages(
+        "study",
+        "main",
+        (ChosenImage("street/1", "", 0, "drawn by lure"), ChosenImage("b", "b.png", 2, HOSTILE)),
+    ),
+    "plan": plan,
+    "status": status,
+    "ranked table": scores,
+    "measured": measured,
+    "measured sets": lambda: measured({"datasets": {HOSTILE: made_document.document()}}),
+    "measured share": lambda: MeasuredShare(
+        "measured", cast("Document", {"shard": "1/2", "jobs": 3, "failures": 1})
+    ),
+    "card": lambda: Reliability("study/reliability", made_card.card(2, corruptions=("fog",))),
     "scale": lambda: Scale(("sky", HOSTILE), (12, 0), (0.25, NAN), (1 / 3, NAN)),
     "slots": slots,
     "pairs": pairs,
@@ -109,5 +237,5 @@ MAKERS: dict[str, Callable[[], Result]] = {
         slots(),
         Better(**vars(Ranked.of(standings()))),
     ),
-    "selected": lambda: Selected(**vars(draws()), name=HOSTILE, labelled=1, next="ls", hours=0.5),
+    "selected": selected,
 }

@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, ClassVar, Required, TypeAlias, TypedDict
 
 from faultscape.choices import CapRule, Constraints, Discrepancy, Over, PointGoal
 from faultscape.errors import counted
+from faultscape.results import plots
 from faultscape.results.result import Result
+from faultscape.results.row_columns import ANY_ROW, ROW_COLUMNS
 from faultscape.results.table import Column, Rows
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from faultscape.results.plots import Axes
 
 Json: TypeAlias = (
     "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"  # what JSON can hold
@@ -95,6 +99,16 @@ class Scale(Result):
     def _rows(self) -> Rows:
         return list(zip(self.names, self.n_images, self.t_min, self.t_max, strict=True))
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the quartiles of each class, on ``ax`` or new Axes."""
+        marks = [
+            plots.Mark(name, "", None, low, high)
+            for name, low, high in zip(self.names, self.t_min, self.t_max, strict=True)
+        ]
+        label = "share of the pixels of masks that contain the class"
+        note = "bars: from the first to the third quartile"
+        return plots.intervals(ax, marks, label=label, title="Scale of the classes", note=note)
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -130,8 +144,17 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
-    """How far J models agree before any label, pair by pair."""
+class Agreement(Result):
+    """How far J models agree before any label, pair by pair. The table has a row for each pair."""
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("model", "text", "the model that comes first in the study"),
+        Column("other", "text", "the model that comes later"),
+        Column("measure", "text", "the measure of agreement: a concordance, or 0-1 for classifiers"),
+        Column("agreement", "number", "its mean over the images that both models have"),
+        Column("images", "count", "how many images both models have"),
+        Column("identical", "count", "how many of these both models answer identically"),
+    )
 
     models: tuple[str, ...]  # J names, in the order of rows and columns
     concordance: str  # the measure: one of METRICS, file.py:NAME, or 0-1 for classifiers
@@ -145,6 +168,34 @@ class Agreement:
             f"Agreement({self.concordance} of {len(self.models)} models,"
             f" {counted(len(self.warnings), 'warning')})"
         )
+
+    def _says(self) -> str:
+        return "\n".join(self.warnings)
+
+    def _rows(self) -> Rows:
+        return self.pairs()
+
+    def pairs(self) -> Rows:
+        """Return a row for each pair of models, as ``columns`` say."""
+        return [
+            (
+                model,
+                other,
+                self.concordance,
+                float(self.mean[i, k]),
+                int(self.images[i, k]),
+                int(self.alike[i, k]),
+            )
+            for i, model in enumerate(self.models)
+            for k, other in enumerate(self.models)
+            if i < k
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean agreement of every two models, on ``ax`` or new Axes."""
+        title = f"How far the models agree, by {self.concordance}"
+        values = self.mean.tolist()
+        return plots.matrix(ax, self.models, self.models, values, label="mean agreement", title=title)
 
 
 @dataclass(frozen=True)
@@ -324,40 +375,6 @@ class Definition(TypedDict, total=False):
     replaced_by: str  # name of the selection that replaced this one
 
 
-_ANY_ROW = (
-    Column("image", "text", "id of the image"),
-    Column("chosen", "flag", "whether people are asked about it; otherwise it is a spare"),
-    Column("round", "count", "1 for the first draw, one more each time the selection was extended"),
-    Column("step", "count", "number of the row within its round, or of the draw over all rounds, from 1"),
-    Column("place", "count", "its place in its duel or pair, from 1"),
-    Column("probability", "number", "chance of drawing it at its step; 1 where nothing is random"),
-    Column("pool", "count", "images (of points: pixels) that could have had its place"),
-)
-ROW_COLUMNS: dict[str, tuple[Column, ...]] = {  # what a kind of row has besides
-    "Slot": (
-        Column("defender", "text", "the model whose map must contain the class"),
-        Column("attacker", "text", "the model that its map is compared with"),
-        Column("class", "text", "name of the class; null without constraints"),
-        Column("concordance", "number", "agreement of the two maps; low where they differ"),
-    ),
-    "PairSlot": (
-        Column("model_a", "text", "the classifier that comes first in the study"),
-        Column("model_b", "text", "the classifier that comes later"),
-        Column("label_a", "text", "the class that model_a predicts"),
-        Column("label_b", "text", "the class that model_b predicts"),
-        Column("distance", "number", "distance of the two classes in the hierarchy"),
-        Column("confidence", "number", "the lower probability of the two", "0 to 1"),
-    ),
-    "Draw": (Column("score", "number", "weight or preference of the selector for the image"),),
-    "Point": (
-        Column("row", "count", "row of the pixel in the image, from 0 at the top", "pixels"),
-        Column("column", "count", "column of the pixel in the image, from 0 at the left", "pixels"),
-        Column("pixel", "count", "its number in the map at working size, row by row, from 0"),
-        Column("stratum", "count", "group of pixels that it was drawn from; 0 for the whole pool"),
-    ),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Slots(Result):
     """A selection: its definition and its rows; places 1..depth of a cell are chosen, later ones are
@@ -368,7 +385,7 @@ class Slots(Result):
     [{'image': 'street/1', 'score': 0.5}]
     """
 
-    columns: ClassVar[tuple[Column, ...]] = _ANY_ROW
+    columns: ClassVar[tuple[Column, ...]] = ANY_ROW
 
     models: tuple[str, ...]  # names, in the order of the study when the selection was made or last extended
     definition: Definition  # what fixes which images are chosen, as its JSON file holds it

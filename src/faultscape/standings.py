@@ -10,12 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
+from faultscape.results import plots
 from faultscape.results.result import Result
 from faultscape.results.table import Cell, Column, Row, Rows, ends_of
+
+if TYPE_CHECKING:
+    from faultscape.results.plots import Axes
 
 # with fewer labelled images there are no intervals and no models are distinguished
 FEW = 10
@@ -24,6 +28,12 @@ MOST_POINTS = 20_000  # more than anyone answers
 SKIPPED = 0.05  # share of draws without labels above which they are not assumed to be missing at random
 ENOUGH = 2 * FEW  # images to draw if nothing else says how many
 _DECIMALS, _MOST_DECIMALS = 3, 6  # of numbers without an interval; of any
+_SPEAKS = {  # what intervals are about
+    "chosen": "descriptive",
+    "pool": "of this pool",
+    "future": "of data to come",
+    "same-groups": "of more images of the same groups",
+}
 
 
 @dataclass(frozen=True)
@@ -215,6 +225,41 @@ class Standings(Result):
             rows += [row for name, of in parent.rankings.items() for row in _ranking_rows(name, classes, of)]
         return rows
 
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw the scores of a ranking with their intervals, or a matrix of who beats whom, on ``ax`` or new
+        Axes.
+
+        ``what`` is the name of a ranking or of a matrix; without it, the first ranking that can be used.
+        ResultError for another name.
+        """
+        usable = [name for name, ranking in self.rankings.items() if not ranking.unusable]
+        what = plots.chosen(what, (*usable, *self.matrices), usable[0] if usable else "")
+        labels = labelled_words(self.labels)
+        if what not in usable:
+            order = self.rankings[usable[0]].order if usable else []
+            models = order if {*order} == {*self.models} else [*self.models]
+            places = [self.models.index(model) for model in models]
+            values = [[self.matrices[what][row][column] for column in places] for row in places]
+            title = f"{what} of the row against the column, {labels}"
+            return plots.matrix(ax, models, models, values, label=what, title=title)
+        ranking = self.rankings[what]
+        best = {*could_be_best(ranking)} or {*ranking.order}
+        marks = [
+            plots.Mark(model, model, ranking.scores.get(model), low, high, filled=model in best)
+            for model in ranking.order
+            for low, high in [ends_of(ranking.score_interval.get(model))]
+        ]
+        note = f"bars: 95 % intervals, {_SPEAKS.get(ranking.speaks_of, 'one model at a time')}"
+        if len(best) < len(ranking.order):
+            note += "; filled: could be the best"
+        label = self._score_words(what) or "score"
+        title = f"{what}: {counted(len(self.models), 'model')}, {labels}"
+        return plots.intervals(ax, marks, label=label, title=title, note=note, models=self.models)
+
+    def _score_words(self, name: str) -> str:  # noqa: ARG002 - what `rank` returns knows them
+        """Return what the scores of a ranking are; '' if that is not known."""
+        return ""
+
 
 def _ranking_rows(name: str, classes: str | None, ranking: ModelRanking) -> list[Row]:
     """Return the rows of a ranking, best model first; none if it cannot be used."""
@@ -267,16 +312,7 @@ def standings_text(standings: Standings, describe_score: Callable[[str], str] = 
             lines.append(f"  {name}: cannot be used: {why}")
             continue
         there = any(not math.isnan(low) for low, _ in ranking.score_interval.values())
-        of = (
-            {
-                "chosen": "descriptive",
-                "pool": "of this pool",
-                "future": "of data to come",
-                "same-groups": "of more images of the same groups",
-            }.get(ranking.speaks_of)
-            if there
-            else ""
-        )
+        of = _SPEAKS.get(ranking.speaks_of) if there else ""
         lines.append(f"  {name}{f', intervals {of}' if of else ''}")
         lines += [f"    score: {unit}"] if (unit := describe_score(name)) else []
         best = shown_best(ranking)

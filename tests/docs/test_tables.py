@@ -19,6 +19,8 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
+from faultscape.results.files import KINDS, kind_of
+from faultscape.results.row_columns import ROW_COLUMNS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 from faultscape.uncertainty.catalogue import HEADS
@@ -114,3 +116,15 @@ def test_a_row_that_is_wrong_lacking_or_too_much_is_made_anew_and_the_rest_of_a_
 @pytest.mark.parametrize("name", tables.TABLES)
 def test_tables_cite_papers_by_authors_and_year(name: str) -> None:
     assert not re.search(r"\bS[0-4]\b", repr(tables.TABLES[name]()))
+
+
+def test_the_page_of_results_has_the_columns_of_each() -> None:
+    page = (DOCS / "reference" / "results.md").read_text("utf-8")
+    named = {name.lower() for name in re.findall(r"<!-- ([A-Z]+)COLUMNS -->", page)}
+    for name in KINDS:
+        kind = kind_of(name)
+        shown = [base.__name__ for base in kind.__mro__ if base.__name__.lower() in named]
+        same = [other for other in KINDS if kind_of(other).columns == kind.columns and other.lower() in named]
+        assert shown or same, name
+        assert f"`{name}`" in page or name in ("MeasuredShare", "Verdict", "Status", "Reliability")
+    assert {name.lower() for name in ROW_COLUMNS} <= named

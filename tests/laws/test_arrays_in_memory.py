@@ -289,7 +289,7 @@ OTHERS = {
     "ranking": "against_places better_p_values border_range classifier_rankings combined deciding_points"
     " difference_intervals find_ranking leave_one_out loss_intervals margin_intervals open_range"
     " point_confusion point_difference_intervals point_intervals point_measure point_scores point_totals"
-    " pool_spread rank_accuracies rank_scores rank_table ranked_models ranked_pairs ranks_from_points sandwich"
+    " pool_spread rank_accuracies rank_scores rank_table ranked_pairs ranks_from_points sandwich"
     " spread_of_images_to_come standings uniform_steps",
     "selection": "class_duels drawing_weights duels effective find_selector point_probabilities read_scale"
     " uniform",

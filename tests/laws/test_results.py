@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -125,10 +126,11 @@ def test_results_of_other_contents_or_kinds_are_not_equal() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"result": "Popen"}, "FILE holds 'Popen', which is not a result; results are Standings, "),
+        ({"result": "Popen"}, "FILE holds 'Popen', which is not a result; results are Agreement, "),
         ({"result": ["Slots"]}, "FILE holds \"['Slots']\", which is not a result"),
         ({"schema": 2}, "FILE has schema 2 of results, and this version reads 1; faultscape 0.1.0 wrote it"),
         ({"content": None}, "FILE is damaged: it is 'None'; make it again"),
+        ({"content": {"modles": []}}, "FILE is damaged: Slots has no field 'modles'; make it again"),
         ({"content": {"models": []}}, "FILE is damaged: Slots has no definition; make it again"),
     ],
 )
@@ -175,32 +177,26 @@ def loaded(path: Path) -> Result:
         raise OneLineError from error
 
 
-def damaged(value: Any) -> Iterator[Any]:
-    """Yield a JSON value with one of its parts replaced, dropped or renamed."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, one in list(inside):
-        others = [7, "x", None, [], {}, [None, "x"], 1e400] if key != "provenance" else []
-        for other in others:
-            yield (
-                {**value, key: other}
-                if isinstance(value, dict)
-                else [
-                    *value[:key],
-                    other,
-                    *value[key + 1 :],
-                ]
-            )
-        if isinstance(one, dict | list):
-            for other in damaged(one):
-                yield (
-                    {**value, key: other}
-                    if isinstance(value, dict)
-                    else [
-                        *value[:key],
-                        other,
-                        *value[key + 1 :],
-                    ]
-                )
+OTHERS: tuple[Any, ...] = (7, "x", None, [], {}, [None, "x"], [7], -1e300)
+MOST = 60  # parts of each result that are damaged, from its beginning to its end
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where the parts of a JSON value are, as keys from outside to inside."""
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield (*above, key)
+        yield from places(value[key], (*above, key))
+
+
+def with_other(value: Any, place: tuple[Any, ...], other: Any) -> Any:
+    """Return a copy of a JSON value in which a part is another."""
+    copy = json.loads(json.dumps(value))
+    inside = copy
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = other
+    return copy
 
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if not name.startswith("no ")])
@@ -210,10 +206,9 @@ def test_whatever_part_is_damaged_it_is_refused_in_one_line_or_can_be_looked_at(
     path = tmp_path / "result.json"
     MAKERS[name]().save(path)
     held = json.loads(path.read_text())
-    for k, content in enumerate(damaged(held["content"])):
-        if k % 7:  # every seventh: they are thousands
-            continue
-        path.write_text(json.dumps({**held, "content": content}))
+    found = list(places(held["content"]))
+    for k, place in enumerate(found[:: 1 + len(found) // MOST]):
+        path.write_text(json.dumps(held | {"content": with_other(held["content"], place, OTHERS[k % 8])}))
         with suppress(OneLineError):
             read = loaded(path)
             assert isinstance(read, Result)
@@ -221,7 +216,7 @@ def test_whatever_part_is_damaged_it_is_refused_in_one_line_or_can_be_looked_at(
 
 
 def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ResultError) as caught:
         made_results.slots().to_pandas()
     said = "to_pandas needs pandas, which is not installed: pip install 'faultscape[plot]'"
@@ -259,3 +254,11 @@ def test_narwhals_takes_a_result() -> None:
     narwhals = pytest.importorskip("narwhals", reason="needs narwhals")
     frame = narwhals.from_arrow(made_results.draws(), backend=pa)
     assert frame["image"].to_list() == ["street/1", HOSTILE]
+
+
+def test_matplotlib_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ResultError) as caught:
+        made_results.standings().plot()
+    said = "plot needs matplotlib, which is not installed: pip install 'faultscape[plot]'"
+    assert str(caught.value) == said

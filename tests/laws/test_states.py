@@ -15,6 +15,7 @@ import pytest
 import faultscape as fs
 import made_answers
 import undoing
+from faultscape.errors import ResultError
 from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from golden import STUDY, Goldens, copied
@@ -197,3 +198,34 @@ def test_the_names_of_recorded_inputs_stay(of: str, request: pytest.FixtureReque
     assert {of: names for of, names in recorded.items() if names and of not in ("maps", "pairs")} == INPUTS[
         of
     ]
+
+
+def test_documents_of_a_study_are_read_as_results(maps: str, tmp_path: Path) -> None:
+    kinds = ("Standings", "LabelPlan", "Measured", "Reliability")
+    for name, kind in zip(DOCUMENTS, kinds, strict=True):
+        read = fs.load(Path(maps) / name)
+        assert type(read).__name__ == kind
+        assert read.to_arrow().num_rows > 0
+        read.save(tmp_path / "result.json")
+        assert fs.load(tmp_path / "result.json") == read
+    held = fs.load(Path(maps) / "standings-order.json")
+    assert repr(held) == repr(Study(maps).standings("order"))
+    selected = Study(maps).selection("order").now
+    selected.save(tmp_path / "result.json")
+    assert fs.load(tmp_path / "result.json") == selected
+    fs.status(maps).save(tmp_path / "result.json")
+    assert fs.load(tmp_path / "result.json") == fs.status(maps)
+
+
+def test_documents_of_a_study_of_classifiers_are_read_as_results(answers: str) -> None:
+    standings = fs.load(Path(answers) / "standings.json")
+    assert {"perron", "dominance"} & {*standings.to_arrow()["ranking"].to_pylist()}
+    assert fs.load(Path(answers) / "plan.json").to_arrow().num_rows > 0
+
+
+def test_damaged_documents_are_refused_by_load_in_one_line(maps: str) -> None:
+    damage(maps)
+    for name in DOCUMENTS:
+        with pytest.raises(ResultError, match=f"{name} is not JSON: ") as caught:
+            fs.load(Path(maps) / name)
+        assert "\n" not in str(caught.value)

@@ -374,7 +374,7 @@ class TestFrames:
 
     def test_results_are_frames_again(self) -> None:
         said = rank_table(LONG)
-        models = fs.ranking.ranked_models(said).to_pylist()
+        models = said.to_arrow().to_pylist()
         assert [row["model"] for row in models] == ["a", "b"]
         assert models[0]["mean_low"] is None
         pairs = fs.ranking.ranked_pairs(said).to_pylist()

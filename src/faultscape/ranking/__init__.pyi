@@ -57,7 +57,6 @@ from .points.totals import point_totals as point_totals
 from .simultaneous_ranks import rank_sets as rank_sets
 from .stability import against_places as against_places
 from .stability import leave_one_out as leave_one_out
-from .tables.arrow import ranked_models as ranked_models
 from .tables.arrow import ranked_pairs as ranked_pairs
 from .tables.assembly import rank_scores as rank_scores
 from .tables.assembly import rank_table as rank_table

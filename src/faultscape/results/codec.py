@@ -72,7 +72,7 @@ def built(value: Any, kind: Any, where: str = "") -> Any:
     {'a': (1, nan)}
     >>> built({"a": 1}, dict[str, str], "names")
     Traceback (most recent call last):
-    faultscape.results.codec.MisfitError: names.a is 1
+    faultscape.results.codec.MisfitError: names.a is '1'
     """
     if kind is Any or isinstance(kind, ForwardRef):  # JSON inside JSON may be anything
         return value
@@ -124,13 +124,13 @@ def _of_many(value: Any, origin: Any, inside: tuple[Any, ...], where: str) -> An
 def _of_union(value: Any, parts: tuple[Any, ...], where: str) -> Any:
     if value is None and type(None) in parts:
         return None
-    last = MisfitError("")
+    wrong = list[MisfitError]()
     for part in parts:
         try:
             return built(value, part, where)
         except MisfitError as error:
-            last = error
-    raise last
+            wrong.append(error)
+    raise max(wrong, key=lambda error: str(error).count("."))  # of the type that it is most like
 
 
 def _of_fields(value: Any, kind: Any, where: str) -> Any:
@@ -197,8 +197,9 @@ def hints_of_fields(kind: type) -> Mapping[str, Any]:
 
 
 def needed_keys(kind: Any) -> list[str]:
-    """Return the keys that an object of a ``TypedDict`` must have: in a file whose annotations are texts
-    Python itself counts those of ``NotRequired`` among them.
+    """Return the keys that an object of a ``TypedDict`` must have, also where its types are written as
+    texts, of which Python itself sees neither ``Required`` nor ``NotRequired``.
     """
-    hints = hints_of_fields(kind)
-    return sorted(name for name in kind.__required_keys__ if get_origin(hints[name]) is not NotRequired)
+    how = {name: get_origin(hint) for name, hint in hints_of_fields(kind).items()}
+    own = kind.__required_keys__
+    return sorted(k for k in how if how[k] is Required or (how[k] is not NotRequired and k in own))

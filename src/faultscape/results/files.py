@@ -17,14 +17,23 @@ from faultscape.results.codec import MisfitError, built
 from faultscape.results.result import SCHEMA, Result
 
 KINDS = {  # {class: the module that has it}
-    "Standings": "faultscape.standings",
+    "Agreement": "faultscape.nouns",
+    "Better": "faultscape.questions.answers",
+    "ChosenImages": "faultscape.verbs.select.chosen_result",
+    "Compared": "faultscape.verbs.compare.result",
+    "Failures": "faultscape.questions.answers",
+    "LabelPlan": "faultscape.verbs.plan.result",
+    "Measured": "faultscape.verbs.measure.signature",
+    "MeasuredShare": "faultscape.verbs.measure.signature",
     "Ranked": "faultscape.verbs.rank.result",
-    "Verdict": "faultscape.reporting.verdict",
-    "Slots": "faultscape.nouns",
+    "RankedTable": "faultscape.ranking.tables.result",
+    "Reliability": "faultscape.verbs.reliability.signature",
     "Scale": "faultscape.nouns",
     "Selected": "faultscape.verbs.select.chosen_result",
-    "Better": "faultscape.questions.answers",
-    "Failures": "faultscape.questions.answers",
+    "Slots": "faultscape.nouns",
+    "Standings": "faultscape.standings",
+    "Status": "faultscape.verbs.status.signature",
+    "Verdict": "faultscape.reporting.verdict",
 }
 # raised where the parts of a file do not fit each other
 _AT_ODDS = (
@@ -100,18 +109,25 @@ def _of_file(held: dict[str, Any], path: Path) -> Result:
             f"{path} holds {str(name)[:40]!r}, which is not a result; results are"
             f" {', '.join(KINDS)}{closest(str(name)[:40], list(KINDS))}"
         )
-    return built(held.get("content"), _kind(name), "")
+    return built(held.get("content"), kind_of(name), "")
 
 
 def _of_study(held: dict[str, Any], path: Path) -> Result:
     """Return a document of a study as the result of the verb that wrote it."""
     if held.keys() >= {"models", "rankings", "matrices"}:
         return import_module("faultscape.ranking.standings_json").from_json(held)
+    if held.keys() >= {"models", "questions", "duels"}:
+        return built({**held, "study": str(path.parent)}, kind_of("LabelPlan"))
+    if held.keys() >= {"cells", "conditions"}:
+        return built({"path": str(path.parent), "document": held}, kind_of("Reliability"))
+    if "datasets" in held or isinstance(held.get("models"), dict):
+        return built({"path": str(path.parent), "document": held}, kind_of("Measured"))
     raise ResultError(
         f"{path} is not a result: expected a file that `save` wrote, or standings.json, plan.json,"
         " measure.json or reliability.json of a study"
     )
 
 
-def _kind(name: str) -> type[Result]:
+def kind_of(name: str) -> type[Result]:
+    """Return the class of a kind of result."""
     return getattr(import_module(KINDS[name]), name)

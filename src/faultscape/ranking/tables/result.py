@@ -10,9 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from faultscape.errors import counted
+from faultscape.results import plots
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
 from faultscape.standings import Gap
+
+if TYPE_CHECKING:
+    from faultscape.results.plots import Axes
+
+DIFFERENCES = "differences"
 
 _MOST_DECIMALS = 6
 
@@ -56,8 +65,38 @@ class LevelRanks:
 
 
 @dataclass(frozen=True, eq=False)
-class RankedTable:
-    """Models ranked over the cases of a table of scores."""
+class RankedTable(Result):
+    """Models ranked over the cases of a table of scores. The table has a row for each model and metric.
+
+    >>> from faultscape.ranking.tables.assembly import rank_table
+    >>> ranked = rank_table({"a": [0.9, 0.8, 0.7], "b": [0.5, 0.6, 0.4]})
+    >>> ranked.to_arrow().select(["model", "rank", "tied_for_best"]).to_pylist()[0]
+    {'model': 'a', 'rank': 1, 'tied_for_best': True}
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("metric", "text", "what is ranked; null if it has no name"),
+        Column("model", "text", "name of the model"),
+        Column("mean", "number", "mean over cells, in the unit of the scores"),
+        Column("mean_low", "number", "lower end of its 95 % interval, for this model alone"),
+        Column("mean_high", "number", "upper end of its 95 % interval, for this model alone"),
+        Column("rank", "count", "rank of the mean; equal means share the lowest"),
+        Column("rank_low", "count", "best rank that is not excluded, for all models at once"),
+        Column("rank_high", "count", "worst rank that is not excluded, for all models at once"),
+        Column("tied_for_best", "flag", "whether no model is shown to be better"),
+        Column("tier", "count", "1 is the best; models not shown to be worse than the first of their tier"),
+        Column("best_in", "number", "resamples in which its mean is the best", "share, 0 to 1"),
+        *(
+            Column(f"rank_by_{way}", "count", f"rank by {says}", aside=True)
+            for way, says in {
+                "mean": "the mean over cases",
+                "median": "the median over cases",
+                "mean_rank": "the mean of ranks on each case",
+                "signed_rank": "how many models a signed-rank test calls worse",
+                "claims": "how many models are shown to be worse",
+            }.items()
+        ),
+    )
 
     models: tuple[RankedModel, ...]  # best mean first
     metric: str  # what is ranked; '' if it has no name
@@ -148,6 +187,54 @@ class RankedTable:
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
+
+    def _says(self) -> str:
+        return "\n".join([self.verdict(), self.second(), self._stability(), *self.notes])
+
+    def _rows(self) -> Rows:
+        return [
+            (
+                table.metric or None,
+                row.model,
+                row.mean,
+                *row.interval,
+                row.rank,
+                *row.rank_interval,
+                row.tied_for_best,
+                row.tier,
+                row.best_in,
+                *(row.method_ranks.get(column.name.removeprefix("rank_by_")) for column in self.columns[11:]),
+            )
+            for table in (self, *self.others.values())
+            for row in table.models
+        ]
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw the mean of each model with its interval, best first, or a matrix of their differences, on
+        ``ax`` or new Axes.
+
+        ``what`` is the name of a metric, or ``differences``; without it, the first metric. ResultError for
+        another.
+        """
+        tables = {table.metric or "score": table for table in (self, *self.others.values())}
+        what = plots.chosen(what, (*tables, DIFFERENCES), next(iter(tables)))
+        names = [row.model for row in self.models]
+        if what == DIFFERENCES:
+            values = [[self.difference[row].get(column, math.nan) for column in names] for row in names]
+            title = f"{self.metric or 'score'}: how much better the row is than the column"
+            return plots.matrix(ax, names, names, values, label="difference of means", title=title)
+        table = tables[what]
+        marks = [
+            plots.Mark(
+                row.model, row.model, row.mean, row.interval[0], row.interval[1], filled=row.tied_for_best
+            )
+            for row in table.models
+        ]
+        note = f"{table.better} is better; bars: 95 % intervals, one model at a time"
+        if len(table.tied_for_best) < len(table.models):
+            note += "; filled: could be the best"
+        title = f"{what}: {counted(len(names), 'model')} on {counted(table.cases, 'case')}"
+        return plots.intervals(ax, marks, label=f"mean {what}", title=title, note=note)
 
     def full_text(self) -> str:
         """Return the text with all pairs that are told apart, and with all metrics in full."""

@@ -149,6 +149,21 @@ class Document(SetDocument, total=False):
     jobs: int
 
 
+class SetsDocument(TypedDict, total=False):
+    """The content of measure.json of several data sets."""
+
+    datasets: Required[dict[str, SetDocument]]
+    provenance: JsonObject
+
+
+class ShareDocument(TypedDict, total=False):
+    """What one job of an array did."""
+
+    shard: Required[str | None]
+    jobs: int
+    failures: int
+
+
 KINDS = {"over": "rom", "under": "rum", "missed": "missed", "invented": "invented"}
 
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
-from faultscape.errors import counted, in_shards
+from faultscape.errors import ResultError, counted, in_shards
 from faultscape.nouns import Agreement
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
+
+if TYPE_CHECKING:
+    from faultscape.results.plots import Axes
 
 
-@dataclass(frozen=True)
-class Compared:
-    """What `compare` counted, and how far the models agree: None after a partial run, or without a pool."""
+@dataclass(frozen=True, eq=False)
+class Compared(Result):
+    """What `compare` counted, and how far the models agree: None after a partial run, or without a pool. The
+    table is that of the agreement.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = Agreement.columns
 
     study: str
     models: int  # how many models
@@ -25,6 +35,18 @@ class Compared:
         return "\n".join(
             [self._counted(), *(_agreement_lines(self.agreement) if self.agreement is not None else [])]
         )
+
+    def _says(self) -> str:
+        return "\n".join([self._counted(), *(self.agreement.warnings if self.agreement else ())])
+
+    def _rows(self) -> Rows:
+        return self.agreement.pairs() if self.agreement else []
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the mean agreement of every two models, on ``ax`` or new Axes; ResultError without one."""
+        if self.agreement is None:
+            raise ResultError("there is nothing to plot: the agreement of the models is not known")
+        return self.agreement.plot(ax)
 
     def _counted(self) -> str:
         if self.classifies:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from faultscape.arguments import ClassList, Place, PlaceOrMaps, Source
 from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Row, Rows
 from faultscape.verbs.measure.options import WORST, Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     from faultscape.reporting.measure.document import Document, MetricEntry
+    from faultscape.results.plots import Axes
     from faultscape.verbs.options import MeasureOptions
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """What `measure` found: the folder it wrote to, and the document of measure.json."""
+class Measured(Result):
+    """What `measure` found: the folder it wrote to, and the document of measure.json. The table has a row for
+    each metric of each model, and one for each class where the metric has values of classes.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("data_set", "text", "name of the data set; null if there is only one"),
+        Column("model", "text", "name of the model"),
+        Column("metric", "text", "name of the metric"),
+        Column("class", "text", "name of the class; null over all classes"),
+        Column("value", "number", "its value, in the unit of the metric"),
+        Column("low", "number", "lower end of its 95 % interval"),
+        Column("high", "number", "upper end of its 95 % interval"),
+        Column("better", "text", "whether high or low values are better"),
+        Column("undefined", "count", "how many parts of the mean are undefined"),
+        Column("undefined_of", "text", "what these parts are", aside=True),
+        Column("definition", "text", "how it is defined here", aside=True),
+    )
 
     path: str  # the folder with measure.json, per_image.parquet and report.html
     document: Document = field(repr=False)  # the content of measure.json
@@ -48,6 +67,49 @@ class Measured:
 
         return told(self.path, self.document)
 
+    @staticmethod
+    def types_of_fields() -> dict[str, Any]:
+        """Return {name: type} of the types that fields name, which are imported for checkers alone."""
+        from faultscape.reporting.measure import document
+
+        return {"Document": document.Document | document.SetsDocument | document.ShareDocument}
+
+    def _says(self) -> str:
+        return "\n".join([self.path, *self.notes])
+
+    def _rows(self) -> Rows:
+        sets = self.document.get("datasets") or {None: self.document}
+        rows = list[Row]()
+        for data_set, one in sets.items():
+            for model, metrics in one.get("models", {}).items():
+                for metric, entry in metrics.items():
+                    rows += _entry_rows((data_set, model, metric), entry)
+        return rows
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw a metric of all models with its intervals, on ``ax`` or new Axes; of several data sets the
+        first.
+
+        ``what`` is the name of a metric; ``rom-rum``, the regions that are torn apart against those that are
+        run together; or a curve: precision_recall, roc or reliability. Without it, rom-rum where regions were
+        measured, else the first metric. ResultError for what was not measured.
+        """
+        from faultscape.reporting.measure import plot
+
+        sets = self.document.get("datasets")
+        return plot.draw(ax, next(iter(sets.values())) if sets else self.document, what)
+
+
+def _entry_rows(of: tuple[str | None, str, str], entry: MetricEntry) -> list[Row]:
+    """Return the rows of a metric of a model: over all classes, then a class each."""
+    how = (entry["better"], entry.get("undefined"), entry.get("undefined_of"), entry.get("definition"))
+    rows: list[Row] = [(*of, None, entry["value"], entry.get("low"), entry.get("high"), *how)]
+    low = entry.get("per_class_low", {})
+    high = entry.get("per_class_high", {})
+    for class_, value in entry.get("per_class", {}).items():
+        rows.append((*of, class_, value, low.get(class_), high.get(class_), how[0], None, None, how[3]))
+    return rows
+
 
 @dataclass(frozen=True, eq=False)
 class MeasuredShare(Measured):
@@ -70,6 +132,9 @@ class MeasuredShare(Measured):
 
     def full_text(self) -> str:
         """Return what ``-v`` prints: the same text as without it."""
+        return repr(self)
+
+    def _says(self) -> str:
         return repr(self)
 
     def __repr__(self) -> str:

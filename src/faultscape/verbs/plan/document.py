@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from faultscape import __version__
@@ -189,7 +190,8 @@ def _provenance(study: Study, options: PlanOptions, truth: str) -> PlanProvenanc
 
 def _written(study: Study, options: PlanOptions, plan: LabelPlan) -> LabelPlan:
     """Write a plan into its study, and return it."""
-    document = {name: written(getattr(plan, name)) for name in plan.__dataclass_fields__ if name != "study"}
+    names = [field.name for field in fields(plan) if field.name != "study"]
+    document = {name: written(getattr(plan, name)) for name in names}
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     put(study.root / "plan.json", text.encode())
     costs = {name: seconds for name, seconds in plan.costs.items() if name != "wage"}

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NotRequired, Required, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 from faultscape.nouns import JsonObject
+from faultscape.results import plots
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
+
+if TYPE_CHECKING:
+    from faultscape.results.plots import Axes
 
 
 class LabelsUsed(TypedDict):
@@ -141,7 +147,7 @@ Questions: TypeAlias = dict[str, dict[str, Needed]]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelPlan:
+class LabelPlan(Result):
     """How many labels each question needs with each selector, and the work for duels (the content of
     plan.json).
 
@@ -151,8 +157,22 @@ class LabelPlan:
     cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
     {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
     used so far. ``points`` holds the numbers of points, of label maps only; of a model alone there are no
-    others. ``recommended`` says what to do next; None if there is nothing to recommend.
+    others. ``recommended`` says what to do next; None if there is nothing to recommend. The table has a row
+    for each question and way to draw.
     """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("question", "text", "what the labels are to answer, as in ``questions``"),
+        Column("drawn_by", "text", "the selector that draws what people label"),
+        Column("unit", "text", "what people label: images or points"),
+        Column("needed", "count", "how many of them; null if no number answers the question"),
+        Column("needed_low", "count", "lower end of the likely range"),
+        Column("needed_high", "count", "upper end of the likely range"),
+        Column("predictable", "flag", "whether that range spans at most a factor of ten"),
+        Column("work_hours", "number", "the labelling", "hours"),
+        Column("money", "number", "its cost, in the currency of the wage that was given"),
+        Column("why", "text", "why no number answers the question"),
+    )
 
     models: tuple[str, ...]  # names, in the order of the study
     task: str  # ``segmentation`` or ``classification``
@@ -172,3 +192,63 @@ class LabelPlan:
         from faultscape.verbs.plan import words
 
         return words.text(self)
+
+    def _says(self) -> str:
+        from faultscape.verbs.plan import words
+
+        return words.about(self)
+
+    def _needs(self) -> list[tuple[str, str, str, Needed]]:
+        """Return (question, selector, unit, what it needs) of all questions."""
+        found = [
+            (question, selector, "images", row)
+            for question, rows in self.questions.items()
+            for selector, row in rows.items()
+        ]
+        asked = self.points["questions"] if self.points else {}
+        return [*found, *((question, "points", "points", row) for question, row in asked.items())]
+
+    def _rows(self) -> Rows:
+        return [
+            (
+                question,
+                selector,
+                unit,
+                row["labels"],
+                row.get("low"),
+                row.get("high"),
+                row.get("predictable"),
+                row.get("hours"),
+                row.get("money"),
+                row.get("why"),
+            )
+            for question, selector, unit, row in self._needs()
+        ]
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw how many labels each question needs with each selector, with the likely range, on ``ax`` or
+        new Axes.
+
+        ``what`` is one question; without it, all of them. ResultError for another, and where no number
+        answers any.
+        """
+        from faultscape.verbs.plan import words
+
+        known = [one for one in self._needs() if one[3]["labels"]]
+        names = tuple(dict.fromkeys(question for question, *_ in known))
+        what = plots.chosen(what, names, "all" if names else "")
+        marks = [
+            plots.Mark(
+                f"{selector}, {unit}" if unit not in selector else selector,
+                selector,
+                row["labels"],
+                row.get("low"),
+                row.get("high"),
+                words.title(self, question),
+            )
+            for question, selector, unit, row in known
+            if what in ("all", question)
+        ]
+        title = f"Labels needed to compare {len(self.models)} models"
+        note = "bars: the likely range"
+        return plots.intervals(ax, marks, label="number of labels", title=title, note=note, log=True)

@@ -58,6 +58,22 @@ def text(found: LabelPlan) -> str:
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
 
 
+def about(found: LabelPlan) -> str:
+    """Return what a plan says beside its numbers: what it is made from, notes, and the next command."""
+    lines = [_head(found), *(f"Note: {note}" for note in found.notes)]
+    return "\n".join([*lines, *(_next(found) if found.recommended else [])])
+
+
+def title(found: LabelPlan, question: str) -> str:
+    """Return the heading of a question."""
+    if question in QUESTIONS:
+        return QUESTIONS[question].format(within=found.provenance["within"]).partition(", with 95 %")[0]
+    name, _, how = question.rpartition("_")
+    test = {"proved": "shown by a test", "anytime": "looking after every label"}
+    of = QUESTIONS.get(name, question).partition(",")[0]
+    return f"{of}, {test[how]}" if how in test else question.replace("_", " ")
+
+
 def _of_one(found: LabelPlan, points: PointNumbers) -> list[str]:
     """Return the lines of a plan for a model alone."""
     answered = points["answered"]

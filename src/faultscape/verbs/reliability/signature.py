@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from faultscape.arguments import Place
 from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     from faultscape.reporting.reliability.document import Card, CardRequirement
+    from faultscape.results.plots import Axes
     from faultscape.verbs.options import ReliabilityOptions
 
 
@@ -76,8 +79,23 @@ def _check(options: ReliabilityOptions) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
-    """The card of a study: its folder, and the document of reliability.json."""
+class Reliability(Result):
+    """The card of a study: its folder, and the document of reliability.json. The table has a row for each
+    number of a model under a condition.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("model", "text", "name of the model; random for what chance alone would give"),
+        Column("scorer", "text", "the score of doubt; null for numbers of label maps"),
+        Column("condition", "text", "the set of images, such as main, fog-3 or all corruptions"),
+        Column("holdout", "text", "the held-out classes whose pixels are left out; null for all pixels"),
+        Column("metric", "text", "name of the metric"),
+        Column("value", "number", "its value, in the unit of the metric"),
+        Column("low", "number", "lower end of its 95 % interval"),
+        Column("high", "number", "upper end of its 95 % interval"),
+        Column("better", "text", "whether high or low values are better"),
+        Column("images", "count", "how many images it is about"),
+    )
 
     path: str  # the folder with reliability.json, report.html and the tables
     document: Card  # the content of reliability.json
@@ -101,6 +119,46 @@ class Reliability:
         from faultscape.reporting.reliability.words import card_text
 
         return card_text(self.path, self.document)
+
+    @staticmethod
+    def types_of_fields() -> dict[str, Any]:
+        """Return {name: type} of the types that fields name, which are imported for checkers alone."""
+        from faultscape.reporting.reliability.document import Card
+
+        return {"Card": Card}
+
+    def _says(self) -> str:
+        return "\n".join([self.path, *self.document.get("notes", [])])
+
+    def _rows(self) -> Rows:
+        from faultscape.reporting.reliability.document import TITLES
+
+        return [
+            (
+                cell["model"],
+                cell.get("scorer") or None,
+                cell["condition"],
+                cell.get("holdout") or None,
+                cell["metric"],
+                cell.get("value"),
+                cell.get("low"),
+                cell.get("high"),
+                TITLES[cell["metric"]].better if cell["metric"] in TITLES else None,
+                cell.get("images"),
+            )
+            for cell in self.document["cells"]
+        ]
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw a metric of every model, and of every scorer of doubt, under each condition with its
+        intervals, on ``ax`` or new Axes.
+
+        ``what`` is the name of a metric; without it, the average precision of doubt at finding anomalies if
+        there are any, else mIoU. ResultError for one that the card does not have.
+        """
+        from faultscape.reporting.reliability import plot
+
+        return plot.draw(ax, self.document, what)
 
 
 @verb(

@@ -8,9 +8,12 @@ tab, the reason.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from faultscape.nouns import Slots
 from faultscape.reporting.verdict import hours_words
+from faultscape.results.result import Result
+from faultscape.results.table import Column, Rows
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,18 @@ class ChosenImage:
     why: str  # the models that differ on it, or the selector
 
 
-@dataclass(frozen=True)
-class ChosenImages:
-    """The images of a selection, in its order; printed one per line, separated by tabs."""
+@dataclass(frozen=True, eq=False)
+class ChosenImages(Result):
+    """The images of a selection, in its order; printed one per line, separated by tabs. The table has a row
+    an image.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("image", "text", "id of the image"),
+        Column("path", "text", "its path; null for an image without a file here"),
+        Column("duels", "count", "duels or pairs that it was chosen for; 0 if drawn for all models"),
+        Column("why", "text", "the models that differ on it, or the selector"),
+    )
 
     study: str
     selection: str  # name of the selection
@@ -33,6 +45,9 @@ class ChosenImages:
 
     def __repr__(self) -> str:
         return "\n".join(f"{one.path}\t{one.duels}\t{one.why}" for one in self.chosen)
+
+    def _rows(self) -> Rows:
+        return [(one.image, one.path or None, one.duels, one.why) for one in self.chosen]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
