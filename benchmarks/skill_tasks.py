@@ -1,4 +1,4 @@
-"""Ten tasks for a program that drives Faultscape and has read nothing but skills/faultscape/SKILL.md.
+"""Ten tasks for a program that drives Faultscape and has read nothing but docs/_extra/SKILL.md.
 
     python benchmarks/skill_tasks.py make FOLDER     # a folder a task, with TASK.txt and its inputs
     python benchmarks/skill_tasks.py check FOLDER    # after the reader: which tasks are solved

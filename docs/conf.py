@@ -31,7 +31,7 @@ extensions = [
     "reading_order",
     "search_scope",
 ]
-exclude_patterns = ["_build", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_extra", "jupyter_execute", "_ext", "**.ipynb_checkpoints"]
 root_doc = "index"
 default_role = "literal"
 smartquotes_action = "qe"  # quotes and ellipses; no dashes: `--name` is an option
@@ -43,6 +43,7 @@ nitpick_ignore_regex = [("py:class", r".*")]  # types of properties are text, no
 html_theme = "pydata_sphinx_theme"
 html_title = "Faultscape"
 html_static_path = ["_static"]
+html_extra_path = ["_extra", "reference/schemas"]  # SKILL.md, llms.txt and JSON schemas, as they are
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False

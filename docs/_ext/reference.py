@@ -33,6 +33,7 @@ ROOMS = {
     "metrics": "Arrays in, numbers out: pixels, regions, boundaries, scores, calibration",
     "nouns": "What passes between rooms",
     "prediction": "Models: what opens them, and what they answer",
+    "questions": "Whole questions about models in memory: which is better, and where they fail",
     "ranking": "From labels to ranks: scores, intervals, agreement of rankings",
     "reporting": "Figures and parts of the report",
     "scenes": "Streets drawn by code",

@@ -5,11 +5,14 @@
 Verbs work on a study, a folder; each goes on where it stopped, and returns what it wrote.
 
 >>> fs.run("study", "images/", {"unet": "unet.onnx", "fcn": "maps/fcn/"}, classes="voc")  # doctest: +SKIP
->>> fs.verdict("study")  # which model to use, and how sure that is  # doctest: +SKIP
+
+The same in memory, without a study: maps are {name: (I, H, W)}, and labels are asked for one by one.
+
+>>> fs.which_is_better(maps, label=lambda image: truth[image], budget=30)  # doctest: +SKIP
 
 Rooms work on arrays: `fs.metrics`, `fs.ranking`, `fs.selection`, `fs.stressors`, ...
 
->>> fs.metrics.measure_maps([[[0, 1]]], [[[0, 0]]], classes=2)["miou"].value
+>>> fs.metrics.miou([[0, 1]], [[0, 0]], classes=2)
 0.25
 
 `dir(fs)` lists verbs, rooms and groups of options (`fs.options`); `help(fs.rank)` explains a verb, and

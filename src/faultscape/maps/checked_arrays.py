@@ -69,10 +69,12 @@ def label_map(values: Any, name: str, error: _Error = LabelMapError) -> np.ndarr
 
 
 def images(maps: Any, name: str, error: _Error = LabelMapError) -> list[Any]:
-    """Return the maps of I images: (I, H, W), a list, or one map (H, W).
+    """Return the maps of I images: (I, H, W), a list, or one map (H, W), also as rows of numbers.
 
     >>> len(images(np.zeros((4, 5), int), "truth")), len(images([np.zeros((4, 5), int)] * 2, "truth"))
     (1, 2)
+    >>> len(images([[0, 1], [1, 1], [2, 0]], "truth"))
+    1
     """
     return list(each_image(maps, name, error))
 
@@ -85,7 +87,13 @@ def each_image(maps: Any, name: str, error: _Error = LabelMapError) -> Iterable[
         return [maps] if maps.ndim == 2 else maps
     if maps is None or isinstance(maps, str | bytes) or not isinstance(maps, Iterable):
         raise error(f"{name}: expected maps, I x H x W; got {_described(maps, None)}")
-    return maps
+    return [maps] if _is_rows(maps) else maps
+
+
+def _is_rows(maps: Any) -> bool:
+    """Whether a list holds rows of numbers, and so one map; it is read as an array where it is checked."""
+    first = maps[0] if isinstance(maps, list | tuple) and maps else None
+    return isinstance(first, list | tuple) and bool(first) and isinstance(first[0], int | float)
 
 
 def sequence(values: Any, name: str, error: _Error) -> list[Any]:

@@ -178,7 +178,7 @@ def _is_module(function: Any) -> bool:
 
 def _state_of(held: Held) -> Callable[[], None] | None:
     """Return what gives a module of torch back as it was: its modes of training, and its device."""
-    module = held.function if isinstance(held, HeldFunction) else None
+    module: Any = held.function if isinstance(held, HeldFunction) else None
     if module is None or not _is_module(module):
         return None
     modes = [(part, part.training) for part in module.modules()]

@@ -6,7 +6,7 @@ asked for by it. Maps are checked once, and all of them, before anything is chos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class Given:
     task: Task
     classes: Classes
     keys: tuple[Key, ...]
-    maps: Mapping[str, list[Any] | Callable[..., Any]]
+    maps: Mapping[str, Any]
     images: Sequence[Any] | None
 
     def sizes(self) -> list[tuple[int, int]]:

@@ -159,6 +159,7 @@ class ShortStudy:
             synonyms=synonym_settings(given.classes),
             glosses=gloss_settings(given.classes, given.task),
             size="own",
+            shard=1024,
         )
         sizes = given.sizes() if given.task != CLASSIFICATION else [(0, 0)] * len(given.keys)
         images = [

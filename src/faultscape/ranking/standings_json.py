@@ -1,6 +1,6 @@
 """Standings as JSON and back: 12 significant digits, null for what is undefined, one order of keys.
 
-Conventions: the keys are those of ``Standings``; others than ``_ALWAYS`` only if they are not empty. What
+Conventions: the keys are those of ``Standings``; others than ``ALWAYS`` only if they are not empty. What
 is read has the types of the dataclasses' fields.
 NaN and infinity become null, whole-number ranks stay integers.
 ``from_json(to_json(s))`` has the same JSON as ``s``.
@@ -48,7 +48,7 @@ _KINDS: dict[str, Any] = {  # of the keys, in the order in which they are writte
     "details": int,
     "provenance": dict,
 }
-_ALWAYS = ("models", "labels", "matrices", "rankings", "definitions", "notes", "provenance")
+ALWAYS = ("models", "labels", "matrices", "rankings", "definitions", "notes", "provenance")
 _OF_RANKING = ("order", "scores", "score_interval", "rank_interval")  # has one that can be used
 _ANEW = "rerun `faultscape rank STUDY`"
 
@@ -62,7 +62,7 @@ def to_json(standings: Standings) -> JsonObject:
     >>> raw["matrices"], raw["definitions"]
     ({'resistance': [[None]]}, {'epsilon': 0.3})
     """
-    return {key: written(value) for key in _KINDS if (value := getattr(standings, key)) or key in _ALWAYS}
+    return {key: written(value) for key in _KINDS if (value := getattr(standings, key)) or key in ALWAYS}
 
 
 def from_json(raw: JsonObject) -> Standings:

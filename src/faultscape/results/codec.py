@@ -141,7 +141,7 @@ def _of_fields(value: Any, kind: Any, where: str) -> Any:
         raise MisfitError(f"{where or kind.__name__} has no field {min(unknown)[:40]!r}")
     needed = [name for name, field in own.items() if field.default is field.default_factory is MISSING]
     _need(value, needed, where or kind.__name__)
-    hints = _hints(kind)
+    hints = hints_of_fields(kind)
     return kind(
         **{name: built(one, hints[name], f"{where}.{name}".strip(".")) for name, one in value.items()}
     )
@@ -150,8 +150,8 @@ def _of_fields(value: Any, kind: Any, where: str) -> Any:
 def _of_table(value: Any, kind: Any, where: str) -> Any:
     """Return an object of JSON, of which some keys have types."""
     _checked(value, isinstance(value, dict), where)
-    hints = _hints(kind)
-    _need(value, [name for name in hints if _is_required(kind, name)], where or kind.__name__)
+    _need(value, needed_keys(kind), where or kind.__name__)
+    hints = hints_of_fields(kind)
     return {
         name: built(one, hints[name], f"{where}.{name}".strip(".")) if name in hints else one
         for name, one in value.items()
@@ -187,7 +187,7 @@ def _name_of(value: float) -> str:
 
 
 @cache
-def _hints(kind: type) -> Mapping[str, Any]:
+def hints_of_fields(kind: type) -> Mapping[str, Any]:
     """Return {field: its type}; a class whose fields name types that are imported for checkers alone gives
     these itself.
     """
@@ -196,7 +196,10 @@ def _hints(kind: type) -> Mapping[str, Any]:
     return get_type_hints(kind, localns=names, include_extras=True)
 
 
-def _is_required(kind: Any, name: str) -> bool:
-    """Whether a ``TypedDict`` must have a key, also where its types are written as texts."""
-    how = get_origin(_hints(kind)[name])
-    return how is Required or (how is not NotRequired and name in kind.__required_keys__)
+def needed_keys(kind: Any) -> list[str]:
+    """Return the keys that an object of a ``TypedDict`` must have, also where its types are written as
+    texts, of which Python itself sees neither ``Required`` nor ``NotRequired``.
+    """
+    how = {name: get_origin(hint) for name, hint in hints_of_fields(kind).items()}
+    own = kind.__required_keys__
+    return sorted(k for k in how if how[k] is Required or (how[k] is not NotRequired and k in own))

@@ -72,7 +72,7 @@ class Contents:
         self, study: Study, *, selection: str, all_images: bool, truth: str | None, image_files: ImageFiles
     ) -> None:
         self.study = study
-        self.image_files = image_files
+        self.image_files: ImageFiles = image_files
         self.classifies = study.classifies
         self.selection = _selection_of(study, selection, all_images=all_images)
         self.truth = study.truth(truth) if study.truths or truth is not None else ""
