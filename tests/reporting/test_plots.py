@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:
 
 
 def test_standings_are_drawn_best_first_with_their_intervals() -> None:
-    ax = made_results.standings().plot()
+    ax: Any = made_results.standings().plot()
     assert names_beside(ax) == ["unet", '<script>alert(…cript>"&amp;{}'.replace("…cript", "…script"), "copy"]
     drawn = [line.get_xdata().tolist() for line in ax.lines]
     assert drawn == [[0.3, 0.4], [pytest.approx(1 / 3)], [0.2, 0.31], [0.25]]
@@ -95,13 +95,13 @@ def test_standings_are_drawn_best_first_with_their_intervals() -> None:
 
 
 def test_a_matrix_has_a_number_in_every_known_cell() -> None:
-    ax = made_results.standings().plot(what="resistance")
+    ax: Any = made_results.standings().plot(what="resistance")
     assert [text.get_text() for text in ax.texts] == ["1.2", "2", "0.8", "∞", "0.5", "0"]
 
 
 def test_measured_values_are_ordered_by_what_is_better() -> None:
     for metric, better in (("miou", "high"), ("rom", "low")):
-        ax = made_results.measured().plot(what=metric)
+        ax: Any = made_results.measured().plot(what=metric)
         values = [float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1]
         assert values == sorted(values, reverse=better == "high")
         assert f"{better}er is better" in ax.get_xlabel()
@@ -109,7 +109,7 @@ def test_measured_values_are_ordered_by_what_is_better() -> None:
 
 def test_regions_torn_apart_are_drawn_against_those_run_together() -> None:
     document = made_document.document()
-    ax = made_results.measured(document).plot()
+    ax: Any = made_results.measured(document).plot()
     dots = {(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if line.get_marker() == "o"}
     assert dots == {(of["rom"]["value"], of["rum"]["value"]) for of in document["models"].values()}
     assert "torn apart" in ax.get_xlabel()
@@ -117,7 +117,7 @@ def test_regions_torn_apart_are_drawn_against_those_run_together() -> None:
 
 
 def test_a_card_is_drawn_by_condition() -> None:
-    ax = MAKERS["card"]().plot()  # pyright: ignore[reportAttributeAccessIssue]
+    ax: Any = MAKERS["card"]().plot()  # pyright: ignore[reportAttributeAccessIssue]
     assert [text.get_text() for text in ax.texts] == ["blended", "things"]
     assert names_beside(ax)[:2] == ["unet, msp", "unet, energy"]
     assert len(ax.lines) == 2 * (2 * 2 * 2) + 2  # a dot and a bar each, and what chance gives twice
@@ -149,12 +149,12 @@ def test_colours_are_legible_on_light_and_dark_ground(ground: str) -> None:
 
 def test_a_plot_has_the_ground_and_the_text_of_the_style() -> None:
     with plt.style.context("dark_background"):
-        ax = made_results.standings().plot()
+        ax: Any = made_results.standings().plot()
         assert colors.same_color(ax.get_facecolor(), "black")
         assert colors.same_color(ax.title.get_color(), "white")
         hollow = plots.Mark("copy", "copy", 0.5, filled=False)
-        (dot,) = plots.intervals(None, [hollow], label="score", title="one").lines
-        assert colors.same_color(dot.get_markerfacecolor(), "black")
+        drawn: Any = plots.intervals(None, [hollow], label="score", title="one")
+        assert colors.same_color(drawn.lines[0].get_markerfacecolor(), "black")
 
 
 def test_an_undefined_number_leaves_its_line_empty() -> None:
@@ -164,7 +164,7 @@ def test_an_undefined_number_leaves_its_line_empty() -> None:
 
 def test_long_and_odd_names_stay_names() -> None:
     odd = ["_hidden", "a$\\frac$b", HOSTILE * 3]
-    ax = plots.curves(None, {name: ([0, 1], [0, 1]) for name in odd}, labels=("x", "y"), title="$x$")
+    ax: Any = plots.curves(None, {name: ([0, 1], [0, 1]) for name in odd}, labels=("x", "y"), title="$x$")
     ax.figure.canvas.draw()
     said = [text.get_text().strip() for text in ax.get_legend().get_texts()]
     assert said[0] == "_hidden"

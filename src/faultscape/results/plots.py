@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from faultscape.errors import ResultError
 
@@ -248,7 +248,9 @@ def _axes(ax: Axes | None, *, height: float, width: float = 6.4) -> Any:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def _finish(ax: Axes, across: str, up: str, title: str, *, grid: str, widest: int = _WIDEST) -> None:
+def _finish(
+    ax: Axes, across: str, up: str, title: str, *, grid: Literal["x", "both", ""], widest: int = _WIDEST
+) -> None:
     ax.set_xlabel(across)
     ax.set_ylabel(up)
     ax.set_title(fill(title.replace("$", r"\$"), widest), loc="left", fontsize=11)
