@@ -6,23 +6,17 @@ Conventions: the names stand in the stub (``__init__.pyi``) beside the package's
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import lazy_loader
-
-from faultscape.errors import closest
-
-_ROOT = Path(__file__).parent
-_NAME = re.compile(r"import (\w+) as \1$", re.MULTILINE)
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` and ``__all__`` of a package, whose file has a stub beside it.
 
-    >>> find, _, names = attach("faultscape.metrics", str(_ROOT / "metrics" / "__init__.py"))
+    >>> import faultscape.metrics
+    >>> find, _, names = attach("faultscape.metrics", faultscape.metrics.__file__)
     >>> "regions" in names
     True
     >>> find("regoins")
@@ -41,7 +35,9 @@ def attach(package: str, file: str) -> tuple[Callable[[str], object], Callable[[
 
 def _unknown(package: str, name: str, names: list[str]) -> str:
     """Return the message for a name that a package does not have."""
-    place = re.sub(r"^faultscape", "fs", package)
+    from faultscape.errors import closest  # here and below: what only a mistake needs slows no import
+
+    place = f"fs{package.removeprefix('faultscape')}"
     elsewhere = _homes().get(name, ())
     if elsewhere:
         return f"{place} has no {name!r}; it is {' or '.join(elsewhere)}"
@@ -50,13 +46,18 @@ def _unknown(package: str, name: str, names: list[str]) -> str:
 
 def _homes() -> dict[str, tuple[str, ...]]:
     """Return {name: where it is}, of the names of all rooms and of the groups of options."""
+    import re
+    from pathlib import Path
+
+    root = Path(__file__).parent
     found = dict[str, tuple[str, ...]]()
-    for stub in sorted(_ROOT.glob("*/__init__.pyi")):
+    for stub in sorted(root.glob("*/__init__.pyi")):
         if stub.parent.name == "verbs":
             continue
-        for name in _NAME.findall(stub.read_text(encoding="utf-8")):
+        text = stub.read_text(encoding="utf-8")
+        for name in re.findall(r"import (\w+) as \1$", text, re.MULTILINE):
             found[name] = (*found.get(name, ()), f"fs.{stub.parent.name}.{name}")
-    groups = (_ROOT / "options" / "__init__.py").read_text(encoding="utf-8")
+    groups = (root / "options" / "__init__.py").read_text(encoding="utf-8")
     for name in re.findall(r'^    "(\w+)",$', groups, re.MULTILINE):
         found[name] = (*found.get(name, ()), f"fs.options.{name}")
     return found

@@ -120,7 +120,7 @@ def unknown_line(words: Sequence[str]) -> str:
     >>> unknown_line(["selct", "study"])
     "unknown verb 'selct'. Did you mean 'select'? Available: collect, predict, compare, scale, select,
     label, rank, plan, report, measure, stress, reliability, rank-table, train, fit, run, status, show, view,
-    demo"
+    export, demo"
     >>> unknown_line(["import"])[:50]
     "unknown verb 'import'. Did you mean 'label import'"
     >>> unknown_line(["label", "exprot"])

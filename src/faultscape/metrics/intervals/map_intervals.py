@@ -55,6 +55,7 @@ def measure_maps(
     definitions
         Those of `define` that concern label maps, by name: over, connectivity, tolerance, ..., preset.
 
+    >>> import numpy as np
     >>> truth = np.random.default_rng(0).integers(0, 2, (20, 8, 8))
     >>> noise = np.random.default_rng(1).random(truth.shape)
     >>> found = measure_maps(truth, np.where(noise < 0.2, 0, truth), classes=2)
