@@ -335,7 +335,7 @@ OPTIONAL = (
 SLOW = ("scipy", "cv2", "rich")  # longer to load than most work takes
 OF_SYSTEMS = ("fcntl", "resource", "ctypes")  # which not every system has
 LATE = {  # our own that are imported where they are used, and why
-    "lazy_names.py",  # is loaded by every import, and its mistakes are rare
+    "lazy_names.py": "every import loads it, and a mistake alone needs more",
     "engine/__init__.py": "an engine is loaded when it is asked for",
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
