@@ -45,9 +45,9 @@ LINES = [
 ]
 
 
-def test_there_are_the_five() -> None:
+def test_there_are_the_six() -> None:
     assert {page.stem for page in TUTORIALS} == {
-        *("first-ranking", "classifiers", "clicks", "kinds-of-error", "knows-when-wrong")
+        *("arrays", "first-ranking", "classifiers", "clicks", "kinds-of-error", "knows-when-wrong")
     }
 
 

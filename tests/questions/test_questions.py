@@ -31,7 +31,7 @@ MAPS = {
 @pytest.fixture
 def world(tmp_path: Path) -> tuple[str, made.Corpus]:
     """A study, and what it was made of."""
-    return golden.copied("compared", made.compared, tmp_path / golden.STUDY)
+    return golden.copied("made and compared", made.compared, tmp_path / golden.STUDY)
 
 
 def images_of(corpus: made.Corpus) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from refusals import refused
 @pytest.fixture
 def world(tmp_path: Path) -> tuple[str, made.Corpus]:
     """A study with three models, and what it was made of."""
-    return golden.copied("compared", made.compared, tmp_path / golden.STUDY)
+    return golden.copied("made and compared", made.compared, tmp_path / golden.STUDY)
 
 
 def parts(study: str, model: str) -> list[bytes]:

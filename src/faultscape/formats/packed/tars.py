@@ -74,7 +74,7 @@ def _read(path: str, size: int, error: type[FaultscapeError]) -> Places:
                 _check(path, member, size, error)
                 if not member.isdir():
                     found[member.name] = (member.offset_data, member.size)
-                archive.members = []  # it keeps every header otherwise
+                vars(archive)["members"] = []  # it keeps every header otherwise
                 if len(found) > _MOST:
                     raise error(f"{path}: holds more than {_MOST:,} files; split it")
     except (tarfile.TarError, OSError, ValueError, EOFError, MemoryError) as fault:

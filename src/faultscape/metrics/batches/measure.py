@@ -318,6 +318,7 @@ def metrics_of_maps(names: Sequence[str], regions: str = "connected") -> tuple[M
 
 def pairs_of(truth: Maps, prediction: Maps) -> list[tuple[Any, Any]]:
     """Return the pairs of maps of a batch, as arrays; LabelMapError unless there is one for one."""
+    maps: Any
     for maps, what in ((truth, "truth"), (prediction, "prediction")):
         if is_tensor(maps):  # whose cures are called otherwise than those of arrays
             device_counts.check_tensor(maps, what)

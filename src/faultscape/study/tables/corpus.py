@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError, library_text
 from faultscape.study.folder import put
-from faultscape.study.tables.moved_images import moved_images, with_place
+from faultscape.study.tables.moved_images import CORPUS, moved_images, put_place, with_place
 
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard can be read without the others
@@ -299,9 +299,16 @@ def put_images(path: Path, images: list[Image]) -> None:
         {n: pa.array(list(c), _TYPES.get(n, pa.string())) for n, c in zip(names, columns, strict=True)}
     )
     sink = pa.BufferOutputStream()
-    table = with_place(table, path.parent)
-    pq.write_table(table, sink, compression="zstd", row_group_size=_ROWS_IN_GROUP)
+    corpus = path.name == CORPUS
+    pq.write_table(
+        table if corpus else with_place(table, path.parent),
+        sink,
+        compression="zstd",
+        row_group_size=_ROWS_IN_GROUP,
+    )
     put(path, sink.getvalue().to_pybytes())
+    if corpus:
+        put_place(path.parent)
 
 
 def read_ids(root: Path) -> set[str]:
@@ -369,7 +376,7 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path, file: Path | None = No
     """
     columns = table.to_pydict()
     columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
-    if moved := moved_images(file or root / "corpus.parquet", root):
+    if moved := moved_images(file or root / CORPUS, root):
         columns["source"] = [moved.source(source) for source in columns["source"]]
     if _DUPLICATES not in columns:  # an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}

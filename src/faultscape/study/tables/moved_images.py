@@ -1,10 +1,11 @@
 """Where the images of a study are after it was moved together with them.
 
-Conventions: a table of images records the folder of the study at which it was written. Where the study is in
-another folder now, an image that lay in the study, or beside it (below the folder that holds the study), is
-looked for at the same place relative to the study. It counts if its file is there, which is looked up once
-for each folder; otherwise its recorded path does, so that a study that was moved without its images still
-finds them. Digests tell whether it is the same image.
+Conventions: a study records its folder in place.txt, and not in corpus.parquet, which is the same wherever
+it is made; another table of images records it in its metadata. Where the study is in another folder now, an
+image that lay in the study, or beside it (below the folder that holds the study), is looked for at the same
+place relative to the study. It counts if its file is there, which is looked up once for each folder;
+otherwise its recorded path does, so that a study that was moved without its images still finds them.
+Digests tell whether it is the same image.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faultscape.study.folder import put
+
 PLACE = b"faultscape.study"  # the key in the metadata of a table
+FILE = "place.txt"  # the folder in which corpus.parquet was written
+CORPUS = "corpus.parquet"
 _DEEPEST = 4  # depth of recipes within recipes
 _RECIPE = "stress:"
 
@@ -66,19 +71,28 @@ class MovedImages:
 
 
 def with_place(table: pa.Table, root: Path) -> pa.Table:
-    """Return a table of images that records where the study is."""
+    """Return a table of images, other than the corpus, that records where the study is."""
     return table.replace_schema_metadata({PLACE: os.fsencode(os.path.abspath(root))})
+
+
+def put_place(root: Path) -> None:
+    """Record where a study is, after its corpus was written: a run that is killed in between leaves an old
+    place, below which no new source lies.
+    """
+    if (place := os.fsencode(os.path.abspath(root))) != _read(root / FILE):
+        put(root / FILE, place)
 
 
 def moved_images(file: Path, root: Path) -> MovedImages | None:
     """Return where the images of a file are now; None if the study is where it was written, or the file does
     not say.
     """
+    record = root / FILE if file.name == CORPUS else file
     try:
-        about = os.stat(file)
+        about = os.stat(record)
     except OSError:
         return None
-    before = _place(file, about.st_size, about.st_mtime_ns)
+    before = _place(record, about.st_size, about.st_mtime_ns)
     now = os.path.abspath(root)
     return MovedImages(before, now) if before and before != now else None
 
@@ -86,10 +100,19 @@ def moved_images(file: Path, root: Path) -> MovedImages | None:
 @lru_cache(maxsize=16)
 def _place(file: Path, size: int, time: int) -> str:
     del size, time
+    if file.name == FILE:
+        return os.fsdecode(_read(file))
     try:
         return os.fsdecode((pq.read_schema(file).metadata or {}).get(PLACE, b""))
     except (OSError, ValueError, pa.ArrowException):  # damaged, which its reader reports
         return ""
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 def _in_json(text: str, depth: int) -> str:

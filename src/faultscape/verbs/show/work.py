@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading.study import opened
+from faultscape.results.files import load
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes, frame_times
 from faultscape.verbs.select.chosen_images import chosen_images
@@ -80,7 +81,11 @@ def read_table(file: str, rows: int) -> Table | Standings | ShownText:
                 from faultscape.reporting.reliability.words import card_text
 
                 return ShownText(card_text(str(path.parent), cast("Card", raw)))
+            if isinstance(raw, dict) and {"faultscape", "result", "schema"} <= raw.keys():
+                return ShownText(repr(load(path)))
             return ShownText(json.dumps(raw, indent=1, ensure_ascii=False))
+    except UnicodeDecodeError:
+        raise StudyError(f"{file}: cannot be shown: it is neither a table nor text") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error) as error:
         raise StudyError(
             f"{file}: cannot be shown: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
