@@ -218,6 +218,10 @@ class Standings(Result):
     def _says(self) -> str:
         return "\n".join([standings_text(self).partition("\n")[0], *self.notes[self.details :]])
 
+    def _shown(self, rows: Rows) -> Rows:
+        first = next((name for name, ranking in self.rankings.items() if not ranking.unusable), "")
+        return [row for row in rows if row[0] == first] or rows
+
     def _rows(self) -> Rows:
         found = [*self.rankings.items(), *self.to_come.items(), *self.of_pool.items()]
         rows = [row for name, ranking in found for row in _ranking_rows(name, None, ranking)]

@@ -43,6 +43,10 @@ class Result:
         """Return the rows of the table, tuples in the order of the columns."""
         raise NotImplementedError
 
+    def _shown(self, rows: Rows) -> Rows:
+        """Return the rows that a notebook shows: what one looks at first."""
+        return rows
+
     def _says(self) -> str:
         """Return what a notebook shows above the table: what the table does not say."""
         return ""
@@ -77,7 +81,9 @@ class Result:
             raise ResultError(f"{path} cannot be written: {reason(error)}") from None
 
     def _repr_html_(self) -> str:
-        return f"<div>{html_text(self._says())}{html_table(self._columns(), self._rows())}</div>"
+        rows = self._rows()
+        table = html_table(self._columns(), self._shown(rows), total=len(rows))
+        return f"<div>{html_text(self._says())}{table}</div>"
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and (self is other or plain(self) == plain(other))

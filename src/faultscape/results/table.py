@@ -58,8 +58,9 @@ def arrow_table(columns: Sequence[Column], rows: Rows) -> pa.Table:
     return pa.Table.from_arrays(arrays, [column.name for column in columns])
 
 
-def html_table(columns: Sequence[Column], rows: Rows) -> str:
-    """Return rows as an HTML table: the first ``SHOWN``, without columns that are empty in all of them.
+def html_table(columns: Sequence[Column], rows: Rows, total: int | None = None) -> str:
+    """Return rows as an HTML table: the first ``SHOWN``, without columns that are empty in all of them, and
+    how many there are more of a ``total``.
 
     >>> "&lt;script&gt;" in html_table((Column("model", "text", "its name"),), [("<script>",)])
     True
@@ -76,8 +77,8 @@ def html_table(columns: Sequence[Column], rows: Rows) -> str:
     body = "".join(
         f"<tr>{''.join(_cell('td', columns[k], _text(row[k])) for k in places)}</tr>" for row in shown
     )
-    left = len(rows) - len(shown)
-    more = f"<p>and {left:,} more {'row' if left == 1 else 'rows'}</p>" if left else ""
+    left = (len(rows) if total is None else total) - len(shown)
+    more = f"<p>and {left:,} more {'row' if left == 1 else 'rows'}: to_pandas()</p>" if left else ""
     return (
         '<table style="font-variant-numeric: tabular-nums">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
@@ -118,7 +119,7 @@ def _text(value: Cell) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+        return f"{round(value, 12) + 0.0:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return ", ".join(value)
 
 

@@ -26,6 +26,10 @@ class Ranked(Standings):
     def __repr__(self) -> str:
         return self._headed(self.tables())
 
+    def _says(self) -> str:
+        lines = [repr(self.verdict), ""] if self.verdict.lines else []
+        return "\n".join([*lines, super()._says()])
+
     def tables(self) -> str:
         """Return what is printed below the verdict."""
         from faultscape.ranking.catalogue import RANKINGS
