@@ -81,6 +81,10 @@ class Failures(Result):
     def _says(self) -> str:
         return repr(self).partition("\n")[0]
 
+    def _shown(self, rows: Rows) -> Rows:
+        first = {str(row[0]): row for row in reversed(rows)}  # a row an image: its cells say much the same
+        return [row for row in rows if first[str(row[0])] is row][:_SHOWN]
+
     def __repr__(self) -> str:
         head = (
             f"{counted(len(self.images), 'image')} on which {counted(len(self.slots.models), 'model')} differ"
