@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from faultscape.study.tables.corpus import Corpus, Image, each_shard, read_corpus, read_images, write_corpus
-from faultscape.study.tables.moved_images import MovedImages
+from faultscape.study.tables.moved_images import MovedImages, put_place
 
 
 def image(id_: str, source: object) -> Image:
@@ -117,3 +117,12 @@ def test_each_folder_is_looked_up_once(
     for k in range(100):
         assert moved.source(f"{project}/photos/{k}.png") == f"{tmp_path}/moved/photos/{k}.png"
     assert len(looked) == 1
+
+
+def test_a_run_that_was_killed_between_place_and_corpus_loses_no_image(project: Path, tmp_path: Path) -> None:
+    before = sources(project / "study")
+    project.rename(tmp_path / "moved")
+    put_place(tmp_path / "moved" / "study")  # and the corpus was not written
+    found = sources(tmp_path / "moved" / "study")
+    assert found["inside"] == before["inside"].replace(str(project), str(tmp_path / "moved"))
+    assert (tmp_path / "moved" / "study" / "place.txt").read_text().count("\n") == 2

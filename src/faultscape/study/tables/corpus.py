@@ -306,9 +306,9 @@ def put_images(path: Path, images: list[Image]) -> None:
         compression="zstd",
         row_group_size=_ROWS_IN_GROUP,
     )
-    put(path, sink.getvalue().to_pybytes())
     if corpus:
         put_place(path.parent)
+    put(path, sink.getvalue().to_pybytes())
 
 
 def read_ids(root: Path) -> set[str]:
@@ -376,7 +376,7 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path, file: Path | None = No
     """
     columns = table.to_pydict()
     columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
-    if moved := moved_images(file or root / CORPUS, root):
+    for moved in moved_images(file or root / CORPUS, root):
         columns["source"] = [moved.source(source) for source in columns["source"]]
     if _DUPLICATES not in columns:  # an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}

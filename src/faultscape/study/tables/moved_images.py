@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from faultscape.study.folder import put
 
 PLACE = b"faultscape.study"  # the key in the metadata of a table
-FILE = "place.txt"  # the folder in which corpus.parquet was written
+FILE = "place.txt"  # the folders in which corpus.parquet was written, a line each, the last one last
 CORPUS = "corpus.parquet"
 _DEEPEST = 4  # depth of recipes within recipes
 _RECIPE = "stress:"
@@ -76,36 +76,37 @@ def with_place(table: pa.Table, root: Path) -> pa.Table:
 
 
 def put_place(root: Path) -> None:
-    """Record where a study is, after its corpus was written: a run that is killed in between leaves an old
-    place, below which no new source lies.
+    """Record where a study is, before its corpus is written: a run that is killed in between leaves sources
+    below an earlier place, which stays recorded.
     """
-    if (place := os.fsencode(os.path.abspath(root))) != _read(root / FILE):
-        put(root / FILE, place)
+    place = os.fsencode(os.path.abspath(root)) + b"\n"
+    held = _read(root / FILE)
+    if not held.endswith(place):
+        put(root / FILE, held + place)
 
 
-def moved_images(file: Path, root: Path) -> MovedImages | None:
-    """Return where the images of a file are now; None if the study is where it was written, or the file does
-    not say.
-    """
+def moved_images(file: Path, root: Path) -> list[MovedImages]:
+    """Return where the images of a file are now, one for each place at which the study was before."""
     record = root / FILE if file.name == CORPUS else file
     try:
         about = os.stat(record)
     except OSError:
-        return None
-    before = _place(record, about.st_size, about.st_mtime_ns)
+        return []
     now = os.path.abspath(root)
-    return MovedImages(before, now) if before and before != now else None
+    places = _places(record, about.st_size, about.st_mtime_ns)
+    return [MovedImages(before, now) for before in dict.fromkeys(reversed(places)) if before != now]
 
 
 @lru_cache(maxsize=16)
-def _place(file: Path, size: int, time: int) -> str:
+def _places(file: Path, size: int, time: int) -> tuple[str, ...]:
     del size, time
     if file.name == FILE:
-        return os.fsdecode(_read(file))
+        return tuple(os.fsdecode(_read(file)).splitlines())
     try:
-        return os.fsdecode((pq.read_schema(file).metadata or {}).get(PLACE, b""))
+        place = (pq.read_schema(file).metadata or {}).get(PLACE)
     except (OSError, ValueError, pa.ArrowException):  # damaged, which its reader reports
-        return ""
+        return ()
+    return (os.fsdecode(place),) if place else ()
 
 
 def _read(file: Path) -> bytes:
