@@ -167,6 +167,7 @@ def test_a_table_that_is_not_there_is_an_error_that_names_its_columns() -> None:
 
 
 @drawn
+@pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 @pytest.mark.parametrize(("page", "cell"), list(cells()))
 def test_every_figure_can_be_drawn(page: str, cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
