@@ -57,6 +57,8 @@ collect s --block=10.0 -> ^--block must be a whole number; got '10.0'$
 measure t --ignore 3 --ignore 2.5 -> ^--ignore must be a whole number; got '2.5'$
 rank s --seed ten -> ^--seed must be a whole number; got 'ten'$
 select s --temperature hot -> ^--temperature must be a number; got 'hot'$
+predict s a=net.onnx --mean 0,0,0 -> ^--mean must be a number; got '0,0,0'; for several write --mean 0 --mean ...$
+rank s --seed 1,2 -> ^--seed must be a whole number; got '1,2'$
 select none --temperature 0.5 -> none is not a study
 collect new photos --classes voc --size -5x10 -> ^collect: --size needs a value, and '-5x10' looks like an option; if it is the value, write --size=-5x10
 collect new photos --size --classes voc -> ^collect: --size needs a value; see `faultscape collect --help`$

@@ -97,7 +97,12 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             )
         for kind, words in ((int, "a whole number"), (float, "a number")):
             if takes(argument, kind):
-                return plain_text(f"{error.token.keyword} must be {words}; got {error.token.value!r}")
+                option = error.token.keyword
+                value = error.token.value
+                first, comma, _ = value.partition(",")
+                several = list in map(get_origin, (argument.hint, *get_args(argument.hint)))
+                more = f"; for several write {option} {first} {option} ..." if comma and several else ""
+                return plain_text(f"{option} must be {words}; got {value!r}{more}")
     return plain_text(" ".join(str(error).split()).rstrip("."))
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -32,14 +31,14 @@ from faultscape.formats.packed.places import file_of, opened_at
 from faultscape.formats.scores import beside, read_confidence
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
-from faultscape.prediction.batches import NO_MAP, Batch, Row
-from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Shards, Source
+from faultscape.prediction.batches import Row
+from faultscape.prediction.source import Opening, Origin, Request, Shards, Source
+from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("pattern", "resize_maps")
-_BATCH = 64
 _VOID = 255  # the value for void in most data sets
 
 
@@ -137,8 +136,10 @@ def fingerprint(source: str, files: Sequence[str]) -> str:
     return digest.hexdigest()[:32]
 
 
-class OpenFolder(OpenModel):
+class OpenFolder(OpenStored):
     """A folder of maps, read file by file."""
+
+    batch = 64
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         resize = bool(opening.options.get("resize_maps"))
@@ -151,21 +152,8 @@ class OpenFolder(OpenModel):
         )
         self._folder = opening.source
 
-    def batch_size(self, images: int) -> int:
-        """Return how many maps are read before they are saved."""
-        del images
-        return _BATCH
-
-    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield the maps of ``part.files``."""
-        for batch in batches:
-            start = time.perf_counter()
-            rows = [self._row(image, part.files.get(image.id)) for image in batch]
-            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
-
-    def _row(self, image: Image, path: str | None) -> Row:
-        if path is None:
-            return Row(image.id, None, problem="" if image.parent else NO_MAP)
+    def read(self, image: Image, path: str) -> Row:
+        """Return the map of an image, or why it cannot be used."""
         try:
             code = self._model.read(path, image.width, image.height)
             sure = beside(self._folder, path)

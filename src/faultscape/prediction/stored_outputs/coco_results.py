@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,15 +29,15 @@ from faultscape.formats import coco
 from faultscape.formats.guard import parse_json, read_bytes
 from faultscape.maps import runs
 from faultscape.nouns import Classes
-from faultscape.prediction.batches import NO_MAP, Batch, Row
-from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
+from faultscape.prediction.batches import Row
+from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.folder import check_values, fingerprint
+from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("unmapped",)
-_BATCH = 16
 _MOST_ID = 65535
 _WHAT = "a COCO file"
 
@@ -93,8 +92,10 @@ def read_results(path: str) -> Results:
     return _of_document(document, path)
 
 
-class OpenResults(OpenModel):
+class OpenResults(OpenStored):
     """A file of masks, drawn image by image."""
+
+    batch = 16
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         self._path = opening.source
@@ -103,21 +104,8 @@ class OpenResults(OpenModel):
         self._allowed = allowed(settings.class_list, opening.labels)
         self._under_none = uncovered(self._results, settings)
 
-    def batch_size(self, images: int) -> int:
-        """Return how many images are drawn before their maps are saved."""
-        del images
-        return _BATCH
-
-    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield the maps of the images in ``part.files``."""
-        for batch in batches:
-            start = time.perf_counter()
-            rows = [self._row(image, part.files.get(image.id)) for image in batch]
-            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
-
-    def _row(self, image: Image, name: str | None) -> Row:
-        if name is None:
-            return Row(image.id, None, problem="" if image.parent else NO_MAP)
+    def read(self, image: Image, name: str) -> Row:
+        """Return the map of an image, or why it cannot be used."""
         try:
             masks = self._results.masks.get(name, [])
             code = runs.encode(draw(self._path, (image.height, image.width), masks, self._under_none))

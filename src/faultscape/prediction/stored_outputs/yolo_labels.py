@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from faultscape.classes import mapping as label_names
@@ -24,17 +23,17 @@ from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
 from faultscape.errors import FaultscapeError, LabelMapError, ModelError
 from faultscape.formats.guard import read_bytes
 from faultscape.maps import runs
-from faultscape.prediction.batches import NO_MAP, Batch, Row
-from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
+from faultscape.prediction.batches import Row
+from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.folder import check_values, files_of, fingerprint
 from faultscape.prediction.stored_outputs.coco_results import Mask, draw, with_nothing
+from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("pattern",)
 _TEXTS = frozenset([".txt"])
-_BATCH = 32
 _MOST_BYTES = 64 << 20
 _MOST_CLASS = 254
 UNDER_NONE = 255  # the value of pixels under no outline
@@ -55,28 +54,17 @@ def recognised(source: str, task: str) -> bool:
     return bool(endings & _TEXTS) and not endings & MAP_ENDINGS
 
 
-class OpenOutlines(OpenModel):
+class OpenOutlines(OpenStored):
     """A folder of outlines, drawn image by image."""
+
+    batch = 32
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
         self._places = table(settings.class_list, opening.labels)
         self._allowed = allowed(settings.class_list, opening.labels)
 
-    def batch_size(self, images: int) -> int:
-        """Return how many images are drawn before their maps are saved."""
-        del images
-        return _BATCH
-
-    def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
-        """Yield the maps of the images in ``part.files``."""
-        for batch in batches:
-            start = time.perf_counter()
-            rows = [self._row(image, part.files.get(image.id)) for image in batch]
-            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
-
-    def _row(self, image: Image, path: str | None) -> Row:
-        if path is None:
-            return Row(image.id, None, problem="" if image.parent else NO_MAP)
+    def read(self, image: Image, path: str) -> Row:
+        """Return the map of an image, or why it cannot be used."""
         try:
             masks = read_outlines(path, image.width, image.height) if path.endswith(".txt") else []
             code = runs.encode(draw(path, (image.height, image.width), masks, UNDER_NONE))
