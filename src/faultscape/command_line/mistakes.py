@@ -100,7 +100,7 @@ def misread_line(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
                 option = error.token.keyword
                 value = error.token.value
                 first, comma, _ = value.partition(",")
-                several = list in map(get_origin, (argument.hint, *get_args(argument.hint)))
+                several = any(get_origin(hint) is list for hint in (argument.hint, *get_args(argument.hint)))
                 more = f"; for several write {option} {first} {option} ..." if comma and several else ""
                 return plain_text(f"{option} must be {words}; got {value!r}{more}")
     return plain_text(" ".join(str(error).split()).rstrip("."))

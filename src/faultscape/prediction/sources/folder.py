@@ -152,16 +152,16 @@ class OpenFolder(OpenStored):
         )
         self._folder = opening.source
 
-    def read(self, image: Image, path: str) -> Row:
+    def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
         try:
-            code = self._model.read(path, image.width, image.height)
-            sure = beside(self._folder, path)
+            code = self._model.read(stored, image.width, image.height)
+            sure = beside(self._folder, stored)
             kept = (
                 {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
             )
         except FaultscapeError as error:
-            return Row(image.id, None, problem=self.told(image, path, str(error)))
+            return Row(image.id, None, problem=self.told(image, stored, str(error)))
         return Row(image.id, code, kept)
 
     def told(self, image: Image, path: str, problem: str) -> str:

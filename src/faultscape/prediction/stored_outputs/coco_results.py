@@ -104,10 +104,10 @@ class OpenResults(OpenStored):
         self._allowed = allowed(settings.class_list, opening.labels)
         self._under_none = uncovered(self._results, settings)
 
-    def read(self, image: Image, name: str) -> Row:
+    def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
         try:
-            masks = self._results.masks.get(name, [])
+            masks = self._results.masks.get(stored, [])
             code = runs.encode(draw(self._path, (image.height, image.width), masks, self._under_none))
             check_values(self._path, runs.labels(code), self._places, self._allowed)
         except FaultscapeError as error:

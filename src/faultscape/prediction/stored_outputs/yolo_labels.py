@@ -63,12 +63,12 @@ class OpenOutlines(OpenStored):
         self._places = table(settings.class_list, opening.labels)
         self._allowed = allowed(settings.class_list, opening.labels)
 
-    def read(self, image: Image, path: str) -> Row:
+    def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
         try:
-            masks = read_outlines(path, image.width, image.height) if path.endswith(".txt") else []
-            code = runs.encode(draw(path, (image.height, image.width), masks, UNDER_NONE))
-            check_values(path, runs.labels(code), self._places, self._allowed)
+            masks = read_outlines(stored, image.width, image.height) if stored.endswith(".txt") else []
+            code = runs.encode(draw(stored, (image.height, image.width), masks, UNDER_NONE))
+            check_values(stored, runs.labels(code), self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code)
