@@ -215,7 +215,12 @@ def worker() -> tuple[float, float]:
     process = Worker()
     load = {"wanted": "faultscape.verbs.compare.count:count_shard"}
     try:
-        [_ for _ in process.ask({"task": "faultscape.engine.tasks:load", "call": {"wanted": ""}, "attempt": 0})]
+        [
+            _
+            for _ in process.ask(
+                {"task": "faultscape.engine.tasks:load", "call": {"wanted": ""}, "attempt": 0}
+            )
+        ]
         begun = _resident(process)
         [_ for _ in process.ask({"task": "faultscape.engine.tasks:load", "call": load, "attempt": 0})]
         return begun, _resident(process)

@@ -101,7 +101,9 @@ def unpack(
     both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
     totals = np.zeros((length, n), np.int64)
     present = np.zeros((partners, length), np.bool_)
-    if length and not _kernels(length, partners).unpack_block(data, offsets, both, rows, columns, totals, present):
+    if length and not _kernels(length, partners).unpack_block(
+        data, offsets, both, rows, columns, totals, present
+    ):
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
     return both, rows, columns, totals, present
 

@@ -99,7 +99,9 @@ def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None 
         except MemoryError:
             raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
     drawn = head[4] + head[5]
-    state, label = _kernels(drawn * _A_RUN).draw_rows(raw, *head, _wide(width), known, unknown, out.reshape(-1))
+    state, label = _kernels(drawn * _A_RUN).draw_rows(
+        raw, *head, _wide(width), known, unknown, out.reshape(-1)
+    )
     if state == plain_rows.GOOD:
         return out
     if state == plain_rows.DAMAGED:

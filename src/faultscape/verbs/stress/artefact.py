@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
-from faultscape.corpus.stress.recipes import METHOD, code_of, method_of_blending
+from faultscape.corpus.stress.recipe_versions import METHOD, code_of, method_of_blending
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
