@@ -175,7 +175,7 @@ def cold_and_warm(what: str, times: int, *, kernels: bool) -> None:
             place = Place(Path(folder))
             if what == "README":
                 write_files(place.folder)
-            for cache, runs in found.items():
+            for runs in found.values():
                 runs.append({"README": readme, "demo": demo}[what](place))
     for cache, runs in found.items():
         last = runs[-1].kernels
@@ -210,20 +210,15 @@ def peak(words: str, *given: str) -> float:
     return int(said[-1]) / 1024
 
 
-def worker() -> tuple[float, float]:
+def worker() -> list[float]:
     """Return what a worker holds once it has begun, and once it has loaded the task of `compare`."""
-    process = Worker()
-    load = {"wanted": "faultscape.verbs.compare.count:count_shard"}
+    process, held = Worker(), []
     try:
-        [
-            _
-            for _ in process.ask(
-                {"task": "faultscape.engine.tasks:load", "call": {"wanted": ""}, "attempt": 0}
-            )
-        ]
-        begun = _resident(process)
-        [_ for _ in process.ask({"task": "faultscape.engine.tasks:load", "call": load, "attempt": 0})]
-        return begun, _resident(process)
+        for wanted in ("json:dumps", "faultscape.verbs.compare.count:shard"):
+            asked = {"task": "faultscape.engine.tasks:load", "call": {"wanted": wanted}, "attempt": 0}
+            assert "error" not in list(process.ask(asked))[-1]
+            held.append(_resident(process))
+        return held
     finally:
         process.close()
 

@@ -54,8 +54,7 @@ def _unknown(study: Study) -> list[str]:
     """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
     earlier copy.
     """
-    columns = study.corpus.columns("set", "parent").to_pydict()
-    made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
+    made = {set_ for set_, parent in study.corpus.each_row("set", "parent") if parent}
     return sorted(made - study.stress.sets.keys())
 
 
