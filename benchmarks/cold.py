@@ -251,7 +251,7 @@ def _processor() -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What a first run costs that later ones do not.")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--demo", action="store_true", help="the demo in place of README's lines")
     parser.add_argument("--kernels", action="store_true", help="list the kernels of the last cold run")
