@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from faultscape.maps import counts, regions, runs
+from faultscape.maps import counts, kernel_choice, regions, runs
 from faultscape.maps.kernel_choice import IMPORT, Kernels
 from faultscape.metrics.kernels import plain_region_counts
 from faultscape.metrics.overlaps import region_counts
+from faultscape.process.made_aside import hold
 
 ROWS = "faultscape.maps.kernels.rows"
 OURS = "faultscape.maps.kernel_choice"  # a file of no kernels: numba keeps nothing of it
@@ -51,6 +53,27 @@ def test_kernels_that_numba_keeps_are_used_as_soon_as_they_pay_for_its_import() 
 
 def _room() -> list[np.ndarray]:
     return [np.zeros(99, kind) for kind in (np.uint8, np.uint8, np.uint8, np.uint32)]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_goes_over_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is one of several, and there because much is left."""
+    monkeypatch.setenv("FAULTSCAPE_WORKER", "1")
+    assert names(Kernels(OURS, seconds=4), 0.4, 0.4) == ["plain", OURS]
+
+
+@pytest.mark.usefixtures("small")
+def test_while_another_process_compiles_the_plain_kernels_serve(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(kernel_choice, "_kept_files", lambda _: str(tmp_path / "rows"))
+    with (tmp_path / "rows.compiling").open("wb") as file:
+        assert hold(file)
+        waiting = Kernels(OURS, seconds=2)
+        assert names(waiting, 3, 1) == ["plain", "plain"]
+        assert names(Kernels(OURS, seconds=2), 9) == [OURS]  # it lasts too long
+        (tmp_path / "rows.tell_rows-42.py311.nbi").touch()  # it has compiled
+        assert names(waiting, 1) == [OURS]
 
 
 @pytest.mark.usefixtures("small")

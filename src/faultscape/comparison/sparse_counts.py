@@ -24,7 +24,7 @@ from faultscape.maps.kernel_choice import Kernels
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_KERNELS = Kernels("faultscape.comparison.kernels.codes", seconds=5)
+_KERNELS = Kernels("faultscape.comparison.kernels.codes", seconds=4)
 _A_CODE, _A_PARTNER = 1e-4, 1e-4  # seconds of the plain kernels
 FULL = 0
 DIAGONAL = 1

@@ -33,7 +33,7 @@ from faultscape.maps import checked_arrays
 from faultscape.maps.kernel_choice import Kernels
 
 Maps = np.ndarray | Sequence[np.ndarray]
-_KERNELS = Kernels("faultscape.maps.kernels.joint_runs", seconds=12)
+_KERNELS = Kernels("faultscape.maps.kernels.joint_runs", seconds=7)
 _A_PIXEL = 2e-8  # seconds of the plain kernels for a pixel of a map
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: fits a second-level cache

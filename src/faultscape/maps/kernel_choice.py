@@ -4,9 +4,10 @@ Conventions: numba compiles a kernel when it is first called on a machine, for s
 each process for half a second; what a small study asks of kernels takes less in NumPy. How much more is to
 come is not known, so each process begins with the plain twins, and goes over once they have taken as long as
 compiling would: whatever comes, that costs at most twice the better choice. Kernels that numba keeps from an
-earlier run cost its import alone. Seconds are estimates, so that the choice follows from the work and not
-from the clock; only their ratio to each other matters. ``FAULTSCAPE_NUMBA=0`` always takes the plain
-kernels, ``FAULTSCAPE_NUMBA=1`` always the compiled ones.
+earlier run cost its import alone. A worker is one of several and there because much is left, so it goes over
+sooner; one of them compiles, and the others use the plain twins until that is done. Seconds are estimates, so
+that the choice follows from the work and not from the clock; only their ratio to each other matters.
+``FAULTSCAPE_NUMBA=0`` always takes the plain kernels, ``FAULTSCAPE_NUMBA=1`` always the compiled ones.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import IO
+
+from faultscape.process.made_aside import hold
 
 IMPORT = 0.5  # seconds to import numba and load what it keeps
+_SOONER = 8  # times, in a worker
+_WAIT = 4  # times the seconds of compiling that the plain kernels serve while another process compiles
 
 
 class Kernels:
@@ -33,6 +39,7 @@ class Kernels:
         self._next_look = 0.0
         self._chosen: ModuleType | None = None
         self._off = False
+        self._held: IO[bytes] | None = None  # while this process is the one that compiles
 
     def ready(self, seconds: float) -> ModuleType | None:
         """Return the compiled kernels, or None if this call, which takes the plain ones about so many
@@ -45,7 +52,8 @@ class Kernels:
         Kernels._plain_seconds += seconds
         if not always and Kernels._plain_seconds < IMPORT and "numba" not in sys.modules:
             return None
-        if not always and self._spent < min(self._next_look, self._seconds):
+        limit = self._seconds / (_SOONER if "FAULTSCAPE_WORKER" in os.environ else 1)
+        if not always and self._spent < min(self._next_look, limit):
             return None
         self._next_look = self._spent + IMPORT
         try:
@@ -53,17 +61,29 @@ class Kernels:
         except ImportError:
             self._off = True
             return None
-        if always or self._spent >= self._seconds or _kept(compiled):
+        if always or self._is_time(compiled, limit):
             self._chosen = compiled
         return self._chosen
 
+    def _is_time(self, compiled: ModuleType, limit: float) -> bool:
+        """Return whether numba keeps kernels of this file, or it is time to compile them and no other process
+        does.
+        """
+        files = _kept_files(compiled)
+        if files is not None and glob.glob(f"{glob.escape(files)}.*.nbi"):
+            return True
+        if files is None or self._spent < limit:
+            return self._spent >= limit
+        try:
+            self._held = self._held or open(f"{files}.compiling", "wb")  # noqa: SIM115 - held while it lives
+        except OSError:
+            return True
+        return hold(self._held) or sys.platform == "win32" or self._spent > _WAIT * self._seconds
 
-def _kept(compiled: ModuleType) -> bool:
-    """Return whether numba keeps kernels of this file from an earlier run."""
+
+def _kept_files(compiled: ModuleType) -> str | None:
+    """Return how the paths begin at which numba keeps kernels of a file; None if it keeps none."""
     for kernel in vars(compiled).values():
-        with suppress(AttributeError):  # not a kernel, or not one that is kept
-            folder, function = kernel.stats.cache_path, kernel.py_func
-            file = os.path.splitext(os.path.basename(function.__code__.co_filename))[0]
-            if glob.glob(os.path.join(glob.escape(folder), f"{file}.{function.__qualname__}-*.nbi")):
-                return True
-    return False
+        if (stats := getattr(kernel, "stats", None)) and stats.cache_path:
+            return os.path.join(stats.cache_path, Path(kernel.py_func.__code__.co_filename).stem)
+    return None

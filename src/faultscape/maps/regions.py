@@ -22,7 +22,7 @@ from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps.kernel_choice import Kernels
 
 VOID = ("cut", "bridge")
-_KERNELS = Kernels("faultscape.maps.kernels.regions", seconds=12)
+_KERNELS = Kernels("faultscape.maps.kernels.regions", seconds=9)
 _A_PIXEL, _A_LABEL = 1e-7, 2e-8  # seconds of the plain kernels for a pixel, and for it and each label
 
 

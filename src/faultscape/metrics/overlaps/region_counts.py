@@ -44,7 +44,7 @@ OVERLAPS = tuple(round(0.5 + 0.05 * k, 2) for k in range(10))  # at which a pred
 MATCHED = tuple(f"matched_{round(100 * t)}" for t in OVERLAPS)
 QUALITY = ("pq_found", "pq_missed", "pq_invented")
 MATCH = get_args(Match)
-_KERNELS = Kernels("faultscape.metrics.kernels.region_counts", seconds=4)
+_KERNELS = Kernels("faultscape.metrics.kernels.region_counts", seconds=2)
 _A_TABLE, _AN_OVERLAP = 7e-4, 2e-6  # seconds of the plain kernels
 Counts = dict[str, np.ndarray]
 
