@@ -18,7 +18,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import IO
 
 from faultscape.process.made_aside import hold
 
@@ -39,7 +38,7 @@ class Kernels:
         self._next_look = 0.0
         self._chosen: ModuleType | None = None
         self._off = False
-        self._held: IO[bytes] | None = None  # while this process is the one that compiles
+        self._held: int | None = None  # a file that is locked while the process lives that compiles
 
     def ready(self, seconds: float) -> ModuleType | None:
         """Return the compiled kernels, or None if this call, which takes the plain ones about so many
@@ -75,7 +74,8 @@ class Kernels:
         if files is None or self._spent < limit:
             return self._spent >= limit
         try:
-            self._held = self._held or open(f"{files}.compiling", "wb")  # noqa: SIM115 - held while it lives
+            if self._held is None:
+                self._held = os.open(f"{files}.compiling", os.O_WRONLY | os.O_CREAT)
         except OSError:
             return True
         return hold(self._held) or sys.platform == "win32" or self._spent > _WAIT * self._seconds
