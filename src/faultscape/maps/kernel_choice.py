@@ -1,13 +1,14 @@
 """Whether a call goes to compiled kernels or to their plain twins, which give the same bytes.
 
 Conventions: numba compiles a kernel when it is first called on a machine, for seconds, and is imported in
-each process for half a second; what a small study asks of kernels takes less in NumPy. How much more is to
-come is not known, so each process begins with the plain twins, and goes over once they have taken as long as
+each process for a second; what a small study asks of kernels takes less in NumPy. How much more is to come is
+not known, so each process begins with the plain twins, and goes over once they have taken as long as
 compiling would: whatever comes, that costs at most twice the better choice. Kernels that numba keeps from an
-earlier run cost its import alone. A worker is one of several and there because much is left, so it goes over
-sooner; one of them compiles, and the others use the plain twins until that is done. Seconds are estimates, so
-that the choice follows from the work and not from the clock; only their ratio to each other matters.
-``FAULTSCAPE_NUMBA=0`` always takes the plain kernels, ``FAULTSCAPE_NUMBA=1`` always the compiled ones.
+earlier run, where it usually keeps them, cost its import alone. A worker is one of several and there because
+much is left, so it goes over sooner; one of them compiles, and the others use the plain twins until that is
+done. Seconds are estimates, so that the choice follows from the work and not from the clock; only their ratio
+to each other matters. ``FAULTSCAPE_NUMBA=0`` always takes the plain kernels, ``FAULTSCAPE_NUMBA=1`` always
+the compiled ones.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from faultscape.process.made_aside import hold
 
-IMPORT = 0.5  # seconds to import numba and load what it keeps
+IMPORT = 1.0  # seconds to import numba and load what it keeps
 _SOONER = 8  # times, in a worker
 _WAIT = 4  # times the seconds of compiling that the plain kernels serve while another process compiles
 
@@ -49,11 +51,13 @@ class Kernels:
         always = os.environ.get("FAULTSCAPE_NUMBA") == "1"
         self._spent += seconds
         Kernels._plain_seconds += seconds
-        if not always and Kernels._plain_seconds < IMPORT and "numba" not in sys.modules:
-            return None
         limit = self._seconds / (_SOONER if "FAULTSCAPE_WORKER" in os.environ else 1)
-        if not always and self._spent < min(self._next_look, limit):
-            return None
+        if not always and self._spent < limit:
+            loaded = "numba" in sys.modules
+            if self._spent < self._next_look or not (loaded or Kernels._plain_seconds >= IMPORT):
+                return None
+            if not loaded and not _are_some_kept():
+                return None
         self._next_look = self._spent + IMPORT
         try:
             compiled = import_module(self._module)
@@ -79,6 +83,16 @@ class Kernels:
         except OSError:
             return True
         return hold(self._held) or sys.platform == "win32" or self._spent > _WAIT * self._seconds
+
+
+@cache
+def _are_some_kept() -> bool:
+    """Return whether numba keeps kernels of some run in the folder that its variable names, or beside this
+    package.
+    """
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    beside = Path(__file__).parent / "kernels" / "__pycache__"
+    return any(Path(named).rglob("*.nbi") if named else beside.glob("*.nbi"))
 
 
 def _kept_files(compiled: ModuleType) -> str | None:
