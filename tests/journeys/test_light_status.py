@@ -1,0 +1,34 @@
+"""`status` is asked often and reads little: it loads little."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import undoing
+
+HEAVY = ("scipy", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime", "pandas", "pyarrow.compute")
+
+
+def loaded(study: str) -> list[str]:
+    code = f"""if True:
+        import sys
+        from faultscape.cli import main
+        main(["status", sys.argv[1]])
+        print([m for m in {HEAVY!r} if m in sys.modules])"""
+    said = subprocess.run([sys.executable, "-c", code, study], check=True, capture_output=True, text=True)
+    assert "predict  done" in said.stdout
+    return ast.literal_eval(said.stdout.splitlines()[-1])
+
+
+def test_status_loads_nothing_that_images_answers_or_rankings_need(tmp_path: Path) -> None:
+    study = Path(undoing.copy_of("chosen", tmp_path / "study"))
+    for file in study.glob("selection*"):
+        file.unlink()
+    # the pool, once there are counts, is found by Arrow, which asks for pandas
+    assert set(loaded(str(study))) <= {"pandas", "pyarrow.compute"}
+    shutil.rmtree(study / "pairs")
+    assert loaded(str(study)) == []
