@@ -1,7 +1,7 @@
 """What a residual block finds of each family of unknown objects, taught by one family, by all but one, or by
 all: the cross table of docs/benchmarks/doubt.md.
 
-    python benchmarks/doubt_families.py FOLDER [--model segformer-b0-linear-0] [--rows drawn,all,...]    # after `doubt.py run FOLDER`; ten minutes a row on one core
+    python benchmarks/doubt_families.py FOLDER [--model segformer-b0-linear-0] [--rows drawn,all,...]    # after `doubt.py run FOLDER --kinds linear`; ten minutes a row on one core
 
 Conventions: a family teaches with three objects in each training image, several with as many images each, in
 2,000 steps; tests are the sets of doubt.py. AP and FPR95 are pooled over the pixels of a set. Each row is
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -23,13 +24,13 @@ from doubt_objects import FAMILIES, objects_of
 import faultscape as fs
 from faultscape.maps.winners import enlarged
 from faultscape.reading.study import opened
-from faultscape.uncertainty.method_files import read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan, Grids
 from faultscape.uncertainty.methods.catalogue import IMAGE, method_named
 from faultscape.uncertainty.methods.residual import ResidualPattern, energy_of
 from faultscape.verbs.fit.network_grids import NetworkGrids
 from faultscape.verbs.fit.open_model import open_model
 from faultscape.verbs.fit.samples import meaning_of
+from faultscape.verbs.fit.tapped_layers import layers_to_fit
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 
 STEPS = 2000
@@ -76,17 +77,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="segformer-b0-linear-0")
-    parser.add_argument("--rows", type=lambda text: text.split(","), help="e.g. drawn,all: all rows without it")
+    parser.add_argument(
+        "--rows", type=lambda text: text.split(","), help="e.g. drawn,all: all rows without it"
+    )
     given = parser.parse_args()
     learn, kept = given.folder / "learn", given.folder / "kept"
-    held = read_about(learn / "methods" / given.model / "residual.safetensors")
+    network = open_model(opened(str(learn)), given.model, "")
+    layers = layers_to_fit(method_named("residual"), network, (), SimpleNamespace(select_layer=False))
     for family in FAMILIES:
         blend(given.folder, learn, "train", V2, objects_of(family, "teach"), family, A_FRAME)
     conditions = dict(zip(FAMILIES, (V2, *TESTS[2:]), strict=True))
-    tests = {family: shown_in(kept, name, given.model, held.layers) for family, name in conditions.items()}
-    taught = {
-        family: shown_in(learn, f"train-{V2}-{family}", given.model, held.layers) for family in FAMILIES
-    }
+    tests = {family: shown_in(kept, name, given.model, layers) for family, name in conditions.items()}
+    taught = {family: shown_in(learn, f"train-{V2}-{family}", given.model, layers) for family in FAMILIES}
     file = given.folder / f"families-{given.model}.md"
     if not file.exists():
         file.write_text(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}\n")
@@ -98,7 +100,7 @@ def main() -> None:
         if f"| {title} |" in file.read_text():
             continue
         examples = Union([taught[family] for family in groups[title]])
-        score = taught_by(examples, held.layers) if title != NOTHING else energy
+        score = taught_by(examples, layers) if title != NOTHING else energy
         row = f"| {title} | {' | '.join(judged(score, shown) for shown in tests.values())} |"
         with file.open("a") as out:
             out.write(row + "\n")
