@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import undoing
 
 HEAVY = ("scipy", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime")
@@ -23,6 +25,7 @@ def loaded(study: str) -> list[str]:
     return ast.literal_eval(said.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_status_loads_nothing_that_images_answers_or_rankings_need(tmp_path: Path) -> None:
     study = Path(undoing.copy_of("chosen", tmp_path / "study"))
     for file in study.glob("selection*"):

@@ -86,6 +86,7 @@ def test_all_calls_are_compiled_if_so_asked(monkeypatch: pytest.MonkeyPatch) -> 
     assert names(Kernels(OURS, seconds=1e9), 0) == [OURS]
 
 
+@pytest.mark.slow
 def test_a_little_work_in_a_new_process_does_not_even_import_numba() -> None:
     code = """if True:
         import os, sys
