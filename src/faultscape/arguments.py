@@ -237,10 +237,13 @@ def _refusal(option: str, value: Any, hint: Any) -> str:
     if get_origin(hint) is tuple and _is_list(value):
         part, _ = get_args(hint)
         wrong = next(one for one in value if not fits(one, part))
-        return _refusal(option, wrong, part) + (
-            "; a list is written *LIST" if isinstance(wrong, list | tuple) else ""
-        )
+        return _refusal(option, wrong, part) + ("; a list is written *LIST" if _is_short_list(wrong) else "")
     return f"{option} must be {_expected(hint)}; got {shown(value)}"
+
+
+def _is_short_list(value: Any) -> bool:
+    """Whether a value is a list of names, rather than the numbers of an array."""
+    return isinstance(value, list | tuple) and not any(isinstance(one, list | tuple) for one in value)
 
 
 def _is_list(value: Any) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from faultscape.arguments import ClassList
-from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.classes.class_lists import SAY_OTHERWISE, allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import checked_arrays, counts
 from faultscape.nouns import UNKNOWN, Classes, Pairs
@@ -183,13 +183,14 @@ def _placed(
         return None
     label_map = checked_arrays.whole_numbers(label_map, where, LabelMapError, "H x W")
     if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
+        wrong = int(label_map.min() if label_map.min() < 0 else label_map.max())
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"
-            f" {allowed(classes)}"
+            f"{where}: holds the value {wrong}; allowed are {allowed(classes)}{SAY_OTHERWISE}"
         )
     placed = places[label_map]
     if placed.size and placed.max() == UNKNOWN:
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}"
+            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are"
+            f" {allowed(classes)}{SAY_OTHERWISE}"
         )
     return placed.astype(np.uint8) if len(classes) < 255 else placed
