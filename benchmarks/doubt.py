@@ -31,6 +31,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from doubt_objects import FAMILIES, objects_of, road_signs, write_objects
 from heads import collect, kept_classes, make_tree, make_withheld, spread
 
@@ -171,7 +172,8 @@ def job(
         return
     scorers = [scorer for scorer in scorers if scorer in {*asked, *held["scorers"]}]
     start, learn = time.perf_counter(), studies[0]
-    machine = fs.options.TrainingMachine(precision="bf16", threads=threads)
+    quick = torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2")
+    machine = fs.options.TrainingMachine(precision="bf16" if quick else "no", threads=threads)
     told = (
         {"loss": LOSSES.get(kind, kind), **negatives_of(kind)}
         if kind in TRAINED

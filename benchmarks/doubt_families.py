@@ -1,18 +1,20 @@
 """What a residual block finds of each family of unknown objects, taught by one family, by all but one, or by
 all: the cross table of docs/benchmarks/doubt.md.
 
-    python benchmarks/doubt_families.py FOLDER [--model segformer-b0-linear-0]    # after `doubt.py run FOLDER`; a quarter of an hour on one core
+    python benchmarks/doubt_families.py FOLDER [--model segformer-b0-linear-0] [--rows drawn,all,...]    # after `doubt.py run FOLDER --kinds linear`; ten minutes a row on one core
 
 Conventions: a family teaches with three objects in each training image, several with as many images each, in
-2,000 steps; tests are the sets of doubt.py. AP and FPR95 are pooled over the pixels of a set.
+2,000 steps; tests are the sets of doubt.py. AP and FPR95 are pooled over the pixels of a set. Each row is
+written to FOLDER/families-MODEL.md as soon as it is known, so that an interrupted run goes on.
 Source: S4, section 6 (methods that saw other unknown objects in training).
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -22,16 +24,17 @@ from doubt_objects import FAMILIES, objects_of
 import faultscape as fs
 from faultscape.maps.winners import enlarged
 from faultscape.reading.study import opened
-from faultscape.uncertainty.method_files import read_about
 from faultscape.uncertainty.methods.block_fit import BlockPlan, Grids
 from faultscape.uncertainty.methods.catalogue import IMAGE, method_named
 from faultscape.uncertainty.methods.residual import ResidualPattern, energy_of
 from faultscape.verbs.fit.network_grids import NetworkGrids
 from faultscape.verbs.fit.open_model import open_model
 from faultscape.verbs.fit.samples import meaning_of
+from faultscape.verbs.fit.tapped_layers import layers_to_fit
 from faultscape.verbs.train.anomalous_images import AnomalousImages
 
 STEPS = 2000
+NOTHING = "nothing: `energy`"
 Shown = list[tuple[Grids, np.ndarray]]  # the grids of an image, and its anomaly labels (H, W)
 
 
@@ -74,36 +77,53 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="segformer-b0-linear-0")
+    parser.add_argument(
+        "--rows", type=lambda text: text.split(","), help="e.g. drawn,all: all rows without it"
+    )
     given = parser.parse_args()
     learn, kept = given.folder / "learn", given.folder / "kept"
-    held = read_about(learn / "methods" / given.model / "residual.safetensors")
+    network = open_model(opened(str(learn)), given.model, "")
+    layers = layers_to_fit(method_named("residual"), network, (), SimpleNamespace(select_layer=False))
     for family in FAMILIES:
         blend(given.folder, learn, "train", V2, objects_of(family, "teach"), family, A_FRAME)
     conditions = dict(zip(FAMILIES, (V2, *TESTS[2:]), strict=True))
-    tests = {family: shown_in(kept, name, given.model, held.layers) for family, name in conditions.items()}
-    taught = {
-        family: shown_in(learn, f"train-{V2}-{family}", given.model, held.layers) for family in FAMILIES
-    }
-    print(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}")
-
-    def row(title: str, score) -> None:
-        print(f"| {title} | {' | '.join(judged(score, shown) for shown in tests.values())} |", flush=True)
-
-    row("nothing: `energy`", lambda part: energy_of(part.logits[None].float())[0][None].numpy())
-    groups = {family: (family,) for family in FAMILIES}
+    tests = {family: shown_in(kept, name, given.model, layers) for family, name in conditions.items()}
+    taught = {family: shown_in(learn, f"train-{V2}-{family}", given.model, layers) for family in FAMILIES}
+    file = given.folder / f"families-{given.model}.md"
+    if not file.exists():
+        file.write_text(f"| taught by | {' | '.join(FAMILIES)} |\n|{'---|' * (len(FAMILIES) + 1)}\n")
+    groups: dict[str, tuple[str, ...]] = {NOTHING: ()}
+    groups |= {family: (family,) for family in FAMILIES}
     groups |= {f"all but {family}": tuple(one for one in FAMILIES if one != family) for family in FAMILIES}
+    groups["all"] = tuple(FAMILIES)
+    for title in given.rows or groups:
+        if f"| {title} |" in file.read_text():
+            continue
+        examples = Union([taught[family] for family in groups[title]])
+        score = taught_by(examples, layers) if title != NOTHING else energy
+        row = f"| {title} | {' | '.join(judged(score, shown) for shown in tests.values())} |"
+        with file.open("a") as out:
+            out.write(row + "\n")
+    print(file.read_text())
+
+
+def energy(part: Grids) -> np.ndarray:
+    """Return the score of a network that was taught by no object."""
+    return energy_of(part.logits[None].float())[0][None].numpy()
+
+
+def taught_by(examples: Union, layers: Sequence[str]) -> Callable[[Grids], np.ndarray]:
+    """Return the score of a residual block that learned from examples."""
     options = dict(method_named("residual").options)
     plan = BlockPlan(STEPS, float(options["rate"]), int(options["batch"]))
-    for title, families in (*groups.items(), ("all", FAMILIES)):
-        examples = Union([taught[family] for family in families])
-        method = ResidualPattern.train(held.layers, options, examples, plan)[0]
+    method = ResidualPattern.train(layers, options, examples, plan)[0]
 
-        def score(part: Grids, method: ResidualPattern = method) -> np.ndarray:
-            features, logits, _ = part.shown("cpu")
-            with torch.inference_mode():
-                return method.values(features, logits)[0][0].numpy()
+    def score(part: Grids) -> np.ndarray:
+        features, logits, _ = part.shown("cpu")
+        with torch.inference_mode():
+            return method.values(features, logits)[0][0].numpy()
 
-        row(title, score)
+    return score
 
 
 if __name__ == "__main__":

@@ -25,8 +25,10 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
+from faultscape.reporting.competition.figure_data import FIGURES
 from faultscape.results.files import KINDS, kind_of
 from faultscape.results.row_columns import ROW_COLUMNS
+from faultscape.results.table import Column
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.blend_steps.catalogue import BLEND_STEPS, BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
@@ -390,10 +392,31 @@ def result_rows() -> Rows:
 def column_rows(name: str) -> Rows:
     """The columns of a result's table, or those that a kind of row has besides."""
     columns = ROW_COLUMNS[name] if name in ROW_COLUMNS else kind_of(name).columns
+    return [("column", "kind", "says"), *_column_cells(columns)]
+
+
+def _column_cells(columns: Iterable[Column]) -> Rows:
     kinds = {"text": "text", "number": "number", "count": "integer", "flag": "true or false", "texts": "list"}
-    rows = [("column", "kind", "says")]
-    return rows + [
+    return [
         (f"`{of.name}`", kinds[of.kind], f"{of.says} ({of.unit})" if of.unit else of.says) for of in columns
+    ]
+
+
+def figure_rows() -> Rows:
+    """The figures of a report, and what they show."""
+    rows = [("figure", "shows", "as in")]
+    return rows + [(f"`{figure.name}`", figure.says, figure.source) for figure in FIGURES]
+
+
+def figure_column_rows() -> Rows:
+    """The columns of the numbers behind each figure that no other table has."""
+    rows = [("figure", "column", "kind", "says")]
+    others = [kind_of(name).columns for name in KINDS]
+    return rows + [
+        (f"`{figure.name}`", *cells)
+        for figure in FIGURES
+        if figure.columns not in others
+        for cells in _column_cells(figure.columns)
     ]
 
 
@@ -412,6 +435,8 @@ def consumer_rows() -> Rows:
 
 TABLES: Mapping[str, Callable[[], Rows]] = {
     **{f"{name.upper()}COLUMNS": partial(column_rows, name) for name in (*KINDS, *ROW_COLUMNS)},
+    "FIGURES": figure_rows,
+    "FIGUREDATACOLUMNS": figure_column_rows,
     "CONSUMERS": consumer_rows,
     "RESULTS": result_rows,
     "METRICS": metric_rows,

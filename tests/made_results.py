@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,8 @@ from faultscape.nouns import Agreement, Draw, PairSlot, Point, Scale, Slot, Slot
 from faultscape.questions.answers import Better, Case, Failures
 from faultscape.ranking.tables.assembly import rank_table
 from faultscape.ranking.tables.result import RankedTable
+from faultscape.reporting.competition import figure_data
+from faultscape.reporting.competition.figure_data import FigureData
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.verdict import Verdict
 from faultscape.results.result import Result
@@ -198,6 +201,37 @@ def measured(document: dict[str, Any] | None = None) -> Measured:
     return Measured("measured", cast("Document", document or made_document.document(scores=True)))
 
 
+FIGURES: dict[str, tuple[tuple[Any, ...], ...]] = {  # some rows of each figure of a report
+    "matrices": (("resistance", "unet", HOSTILE, 1.25), ("resistance", HOSTILE, "unet", None)),
+    "shares": (
+        (HOSTILE, None, 0.6, 3, 0.75),
+        (HOSTILE, 0.6, None, 1, 0.25),
+        ("unet", None, 0.6, 0, None),
+        ("unet", 0.6, None, 0, None),
+        (None, None, 0.6, 3, 0.75),
+        (None, 0.6, None, 1, 0.25),
+    ),
+    "quartiles": (
+        (HOSTILE, "own duels", 4, 0.1, 0.25, 0.5, 0.75, 1.0),
+        (HOSTILE, "others", 0, *[None] * 5),
+    ),
+    "cases": (("unet", 3, 1, 0, 2, 6), (HOSTILE, 0, 0, 0, 0, 0)),
+    "pairs": (("unet", HOSTILE, 3, 1, 0, 2, 6, 2 / 3, 1 / 6), ("unet", "copy", 0, 0, 0, 0, 0, None, None)),
+    "transfer": ((0, 3, 0.75), (1, 1, 0.25)),
+    "growth": ((1, None), (2, 0.5), (3, 1.0)),
+    "without": ((HOSTILE, 4, 0.5, 2.0, "unet"), ("unet", 4, None, None, None)),
+    "tags": ((HOSTILE, "unet", 5, 0.25, 0.125, 0.375, 0.01), ("dark", HOSTILE, 5, 0.25, None, None, None)),
+    "speed": ((HOSTILE, "cpu", 9, 4, 1.0, 2.0, 3.0, 2.0, 3.0, 4.0),),
+}
+
+
+def figure(name: str) -> FigureData:
+    """The numbers behind a figure; those of `standings` and `agreement` are of results of their own."""
+    of: dict[str, Result] = {"standings": standings(), "agreement": agreement()}
+    rows = FIGURES[name] if name in FIGURES else [row.values() for row in of[name].to_arrow().to_pylist()]
+    return FigureData(name, "main", tuple(tuple(row) for row in rows))
+
+
 MAKERS: dict[str, Callable[[], Result]] = {
     "standings": standings,
     "no standings": lambda: Standings((), {}, {}, {}, {}),
@@ -238,4 +272,5 @@ MAKERS: dict[str, Callable[[], Result]] = {
         Better(**vars(Ranked.of(standings()))),
     ),
     "selected": selected,
+    **{f"figure {kind.name}": partial(figure, kind.name) for kind in figure_data.FIGURES},
 }

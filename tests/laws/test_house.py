@@ -354,6 +354,7 @@ LATE = {  # our own that are imported where they are used, and why
     "verbs/plan/result.py": "a verb's signature names it",
     "verbs/rank/result.py": "a verb's signature names it",
     "verbs/demo/result.py": "a verb's signature names it",
+    "verbs/show/work.py": "all that a report is made of, for its figures alone",
 }
 
 

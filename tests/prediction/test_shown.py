@@ -13,6 +13,7 @@ import pytest
 
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
+from faultscape.prediction import devices
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import Keep
 from faultscape.prediction.merge import places
@@ -391,3 +392,16 @@ def test_a_network_may_say_in_which_windows_it_sees_and_an_option_goes_before_th
     shapes.clear()
     Inference(of_module(Counting(), "counting", {}), Way(window=(32, 16))).predict([photo])
     assert set(shapes) == {(16, 32)}
+
+
+@pytest.mark.parametrize(("capability", "told"), [("AVX2", True), ("AVX512", False)])
+def test_half_precision_on_a_cpu_without_instructions_for_it_is_said_to_be_slow(
+    monkeypatch: pytest.MonkeyPatch, capability: str, *, told: bool
+) -> None:
+    """torch computes it in loops of its own there: 11 seconds of a training step were 1 with float32."""
+    import torch
+
+    monkeypatch.setattr(devices.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    assert ("--precision no is faster" in devices.slow_half("cpu", "bf16")) is told
+    assert devices.slow_half("cpu", "no") == devices.slow_half("cuda:0", "bf16") == ""

@@ -21,12 +21,14 @@ from faultscape.verbs.verb_list import signature_of
 DIGITS = 12
 LEFT_OUT = {  # {class: fields whose content is in a file of the study}
     "Slots": ("rows", "tied"),
+    "FigureData": ("rows",),
     "Measured": ("document",),
     "MeasuredShare": ("document", "models", "notes"),
     "Reliability": ("document",),
 }
 ADDED = {  # {class: properties to add to its fields}
     "Slots": ("images", "slots", "spares"),
+    "FigureData": ("says", "records"),
     "Measured": ("models", "notes"),
     "MeasuredShare": ("shard", "jobs", "failures"),
     "Reliability": ("file", "requirements", "exit_status"),

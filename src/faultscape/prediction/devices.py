@@ -95,6 +95,25 @@ def precision_of(asked: str, device: str) -> str:
     return asked or ("float16" if device.startswith("cuda") else "float32")
 
 
+def slow_half(device: str, precision: str) -> str:
+    """Return a note if torch computes bf16 on this CPU without instructions for it: in loops of its own, one
+    number at a time; '' otherwise.
+
+    >>> slow_half("cpu", "no"), slow_half("cuda:0", "bf16")
+    ('', '')
+    """
+    if device != "cpu" or precision != "bf16" or platform.machine().lower() not in ("x86_64", "amd64"):
+        return ""
+    import torch
+
+    if torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2"):
+        return ""
+    return (
+        "note: --precision bf16 is some ten times slower than float32 on this CPU, which lacks AVX-512;"
+        " --precision no is faster"
+    )
+
+
 def words(device: str, threads: int) -> str:
     """Return a readable name of a device, with the number of threads of a network there."""
     if device.startswith("cuda"):

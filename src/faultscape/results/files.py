@@ -24,6 +24,7 @@ KINDS = {  # {class: the module that has it}
     "ChosenImages": "faultscape.verbs.select.chosen_result",
     "Compared": "faultscape.verbs.compare.result",
     "Failures": "faultscape.questions.answers",
+    "FigureData": "faultscape.reporting.competition.figure_data",
     "LabelPlan": "faultscape.verbs.plan.result",
     "Measured": "faultscape.verbs.measure.signature",
     "MeasuredShare": "faultscape.verbs.measure.signature",

@@ -159,6 +159,51 @@ def matrix(
     return on
 
 
+def bars(
+    ax: Axes | None,
+    rows: Sequence[tuple[str, Sequence[float]]],
+    parts: Sequence[str],
+    *,
+    label: str,
+    title: str,
+) -> Axes:
+    """Draw a bar for each row (its name; the lengths of its parts), the first at the top."""
+    on = _axes(ax, height=1.8 + 0.3 * max(len(rows), 2))
+    places = range(len(rows))
+    for k, part in enumerate(parts):
+        starts = [sum(lengths[:k]) for _, lengths in rows]
+        lengths = [lengths[k] for _, lengths in rows]
+        on.barh(places, lengths, left=starts, color=PALETTE[k % len(PALETTE)], label=part)
+    on.set_yticks(places, [_named(name) for name, _ in rows])
+    on.set_ylim(max(len(rows), 2) - 0.5, -0.5)
+    if len(parts) > 1:
+        on.legend(frameon=False, fontsize=9, ncols=2, loc="upper left", bbox_to_anchor=(0, -0.18))
+    _finish(on, label, "", title, grid="x")
+    return on
+
+
+def boxes(ax: Axes | None, rows: Sequence[tuple[str, Sequence[float]]], *, label: str, title: str) -> Axes:
+    """Draw a box for each row (its name; minimum, quartiles, maximum), the first at the top."""
+    on = _axes(ax, height=1.3 + 0.3 * max(len(rows), 2))
+    keys = ("whislo", "q1", "med", "q3", "whishi")
+    held = [{**dict(zip(keys, five, strict=True)), "label": _named(name)} for name, five in rows]
+    line = {"color": _GREY}
+    middle = {"color": PALETTE[0], "linewidth": 2.5}
+    on.bxp(
+        held,
+        positions=range(len(rows)),
+        orientation="horizontal",
+        showfliers=False,
+        boxprops=line,
+        whiskerprops={**line, "linestyle": "--"},
+        capprops=line,
+        medianprops=middle,
+    )
+    on.set_ylim(max(len(rows), 2) - 0.5, -0.5)
+    _finish(on, label, "", title, grid="x")
+    return on
+
+
 def points(
     ax: Axes | None, across: Sequence[Mark], up: Sequence[Mark], *, labels: tuple[str, str], title: str
 ) -> Axes:

@@ -1,4 +1,4 @@
-"""The columns of a result's table, and that table as Arrow and as HTML.
+"""The columns of a result's table, and that table as Arrow, HTML, text and CSV.
 
 Conventions: a row is a tuple in the order of the columns. What is undefined (None, NaN) is null in Arrow and
 an empty cell in HTML. HTML holds no script and no colours of text or background, so that it is legible in
@@ -7,7 +7,9 @@ light and dark notebooks.
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ Row: TypeAlias = "tuple[Cell, ...]"
 Rows: TypeAlias = "Sequence[Row]"
 
 SHOWN = 60  # rows of a table in HTML
+_WIDE = 40  # characters of a column of text
+_LAST = 200  # and of the last one
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,54 @@ def arrow_table(columns: Sequence[Column], rows: Rows) -> pa.Table:
         for column, held in zip(columns, values, strict=True)
     ]
     return pa.Table.from_arrays(arrays, [column.name for column in columns])
+
+
+def text_lines(names: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return a table as lines of text: its names, then its rows; columns but the last are cut where they are
+    wide.
+
+    >>> text_lines(["model", "score"], [("unet", 1 / 3), ("fcn", None)])
+    ['model  score', 'unet   0.333333', 'fcn']
+    """
+    cells = [[_line_cell(value) for value in row] for row in rows]
+    width = [min(_WIDE, max([len(name), *(len(row[k]) for row in cells)])) for k, name in enumerate(names)]
+    width[-1:] = [_LAST]
+    return [
+        "  ".join(text[:w].ljust(w) for text, w in zip(row, width, strict=True)).rstrip()
+        for row in [list(names), *cells]
+    ]
+
+
+def _line_cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return _bytes_cell(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value).replace("\n", " ")
+
+
+def _bytes_cell(value: bytes) -> str:
+    text = value.decode("utf-8", "replace")
+    return text if text.isprintable() and len(text) < 500 else f"<{len(value)} bytes>"
+
+
+def csv_text(names: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    r"""Return a table as CSV: nothing for None.
+
+    >>> csv_text(["a", "b"], [[1, None], [True, "x, y"]])
+    'a,b\n1,\ntrue,"x, y"\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _bytes_cell(value) if isinstance(value, bytes) else value
 
 
 def html_table(columns: Sequence[Column], rows: Rows, total: int | None = None) -> str:

@@ -4,8 +4,6 @@ formats.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faultscape import __version__
+from faultscape.results.table import csv_text
 from faultscape.verbs.export.contents import Contents, ExportedImage, ModelRank
 
 BATCH_BYTES = 64 << 20  # of maps and images, which one row group of a table holds
@@ -145,26 +144,13 @@ def model_table(contents: Contents) -> pa.Table:
 def model_csv(contents: Contents) -> bytes:
     """Return the table of models as CSV."""
     table = model_table(contents)
-    return csv_bytes(table.column_names, [list(row.values()) for row in table.to_pylist()])
+    return csv_text(table.column_names, [list(row.values()) for row in table.to_pylist()]).encode()
 
 
 def image_csv(contents: Contents) -> bytes:
     """Return the table of images as CSV, without maps."""
     names = [field.name for field in image_fields(contents)]
-    return csv_bytes(names, [list(image_values(row, contents).values()) for row in contents.rows])
-
-
-def csv_bytes(names: list[str], rows: list[list[Any]]) -> bytes:
-    r"""Return a table as CSV: UTF-8, nothing for None.
-
-    >>> csv_bytes(["a", "b"], [[1, None], [True, "x, y"]])
-    b'a,b\n1,\ntrue,"x, y"\n'
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([str(v).lower() if isinstance(v, bool) else v for v in row] for row in rows)
-    return text.getvalue().encode()
+    return csv_text(names, [list(image_values(row, contents).values()) for row in contents.rows]).encode()
 
 
 def about_bytes(contents: Contents) -> bytes:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading.study import opened
 from faultscape.results.files import load
+from faultscape.results.result import Result
+from faultscape.results.table import csv_text
 from faultscape.standings import Standings
 from faultscape.study.tables.timings import FrameTimes, frame_times
 from faultscape.verbs.select.chosen_images import chosen_images
@@ -21,6 +24,7 @@ from faultscape.verbs.select.chosen_result import ChosenImages
 from faultscape.verbs.show.signature import ShownText, Table
 
 if TYPE_CHECKING:
+    from faultscape.reporting.competition.figure_data import FigureData
     from faultscape.reporting.reliability.document import Card
     from faultscape.verbs.options import ShowOptions
 
@@ -28,15 +32,41 @@ if TYPE_CHECKING:
 ROWS = 20
 
 
-def show_file(options: ShowOptions) -> Table | Standings | ShownText | ChosenImages:
-    """Return the chosen images of a study, or what a file of one holds."""
+def show_file(options: ShowOptions) -> Table | Standings | ShownText | ChosenImages | FigureData:
+    """Return the chosen images of a study, its figures, one of them, or what a file of one holds."""
+    shown = _shown(options)
+    return _csv(shown, options.file) if options.csv else shown
+
+
+def _shown(options: ShowOptions) -> Table | Standings | ShownText | ChosenImages | FigureData:
     if options.images:
         return chosen_images(opened(options.file), options.selection)
-    shown = read_table(options.file, ROWS if options.rows is None else options.rows)
+    if options.figures or options.figure is not None:
+        from faultscape.verbs.report.figures import figure_of, figures_of
+
+        study = opened(options.file)
+        if options.figure is not None:
+            return figure_of(study, options.selection, options.figure)
+        found = figures_of(study, options.selection)
+        rows = tuple((one.figure, len(one.rows), one.kind.title) for one in found)
+        return Table("figures", ("figure", "rows", "shows"), rows, len(rows))
+    most = sys.maxsize if options.csv else ROWS
+    shown = read_table(options.file, most if options.rows is None else options.rows)
     if options.rows is not None and not isinstance(shown, Table):
         name = Path(options.file).name
         print(f"note: --rows has no effect: {name} is not a table, so all of it is shown")
     return shown
+
+
+def _csv(shown: Table | Result | ShownText, file: str) -> ShownText:
+    """Return a table as CSV; OptionError for a text."""
+    if isinstance(shown, ShownText):
+        raise OptionError(f"--csv needs a table, and {Path(file).name} is shown as text; leave it out")
+    if isinstance(shown, Table):
+        return ShownText(csv_text(shown.columns, shown.rows).removesuffix("\n"))
+    table = shown.to_arrow()
+    rows = [[*row.values()] for row in table.to_pylist()]
+    return ShownText(csv_text(table.column_names, rows).removesuffix("\n"))
 
 
 def read_table(file: str, rows: int) -> Table | Standings | ShownText:

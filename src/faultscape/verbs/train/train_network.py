@@ -275,6 +275,8 @@ def _train(
     classes = len(about.classes)
     look = (lambda net: validate(net, watched, device, WATCHED, classes)) if len(watch_on) else None
     precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
+    if note := devices.slow_half(device, precision):
+        print(note)
     machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
     rows = _steps(
         folder,
