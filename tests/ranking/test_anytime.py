@@ -55,6 +55,19 @@ def test_looking_often_with_fixed_intervals_claims_far_more() -> None:
     assert (found[..., -1].max(0) >= np.log(2 / 0.05)).mean() <= 0.05
 
 
+def test_models_that_differ_where_draws_hardly_look_are_seldom_put_in_an_order() -> None:
+    rng = np.random.default_rng(6)
+    weights = np.repeat([1.0, 0.02], [160, 1840])  # as draws for the best model prefer a few images
+    losses = np.zeros((2, 2000))
+    losses[1, :50] = 1.0
+    losses[0, 200:250] = 1.0
+    orders = np.argsort(rng.exponential(size=(100, 2000)) / weights)
+    left = weights[orders][:, ::-1].cumsum(1)[:, ::-1]
+    chance = (weights[orders] / left)[:, :150]
+    found = anytime.evidence(losses[:, orders[:, :150]].swapaxes(0, 1), chance, 2000)
+    assert (found[..., -1].max(0) >= np.log(2 / 0.05)).mean() <= 0.05
+
+
 def test_every_step_alone_is_unbiased_whatever_draws_and_control_learn() -> None:
     losses = np.array([[0.9, 0.1, 0.5, 0.2], [0.1, 0.6, 0.4, 1.0]])
     proxy = np.array([[0.8, 0.3, 0.1, 0.2], [0.3, 0.5, 0.2, 0.7]])

@@ -112,7 +112,10 @@ def running(
     ``values`` are what was labelled, here differences of two losses. Of uneven draws the larger of two
     variances counts: one as if all steps varied alike, and one that does not assume it. What no label shows
     is not taken for absent, as in ``estimates.unseen``, and no more is that the few images which are left may
-    hold one that differs. Without an image left to draw, the variance is 0.
+    hold one that differs. Draws that prefer images for some models hardly look at those on which others
+    differ: a difference on an image that they prefer therefore counts as a part of one, by its weight beside
+    that of a usual image of the pool, as which an unseen one weighs. Without an image left to draw, the
+    variance is 0.
 
     >>> x = np.array([[1.0, 0.0, 0.0, 1.0]])
     >>> q = np.array([1 / 4, 1 / 3, 1 / 2, 1.0])
@@ -136,12 +139,15 @@ def running(
             off = np.cumsum(heavy * steps**2, -1) - 2 * mean * np.cumsum(heavy * steps, -1)
             off += mean**2 * np.cumsum(heavy, -1)
             variance = np.maximum(variance, off / total**2 * number / (number - 1))
-    size = np.abs(values) / (left * probability)[..., None, :]
+    weight = (1 / (left * probability))[..., None, :]
+    size = np.abs(values) * weight
     squares = np.cumsum(size**2, -1)
-    unlike = np.divide(np.cumsum(size, -1) ** 2, squares, out=np.zeros_like(squares), where=squares > 0)
+    usual = np.maximum(np.cumsum(weight**2, -1) / np.cumsum(weight, -1), 1.0)  # of an image of the pool
+    scale = np.maximum(squares, usual * np.cumsum(values**2 * weight, -1))
+    unlike = np.divide(np.cumsum(size, -1) ** 2, scale, out=np.zeros_like(scale), where=scale > 0)
     rest = (left - 1) / number
-    variance = variance + UNSEEN / total**2 * (1 + squares) / (1 + unlike) ** 3
-    variance = variance + UNSEEN / pool**2 * (1 + rest * squares) / (1 + rest * unlike) ** 3
+    variance = variance + UNSEEN / total**2 * (usual**2 + squares) / (1 + unlike) ** 3
+    variance = variance + UNSEEN / pool**2 * (usual**2 + rest * squares) / (1 + rest * unlike) ** 3
     if last.any():
         mean[..., -1] = values.mean(-1)
         variance[..., -1] = 0.0
