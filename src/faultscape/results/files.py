@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from faultscape.arguments import shown
 from faultscape.errors import FaultscapeError, ResultError, closest, reason
 from faultscape.results.codec import MisfitError, built
 from faultscape.results.result import SCHEMA, Result
@@ -71,7 +70,7 @@ def load(path: str | Path) -> Result:
     """
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ResultError(
-            f"load: expected the path of a result, such as STUDY/standings.json; got {shown(path)}"
+            f"load: expected the path of a result, such as STUDY/standings.json; got {path!r:.60}"
         )
     if "://" in str(path):
         raise ResultError(f"{path} is not on this machine; download it, and load the file")
