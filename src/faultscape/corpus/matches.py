@@ -129,7 +129,7 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
         if candidates and candidates[0] in matched:
             raise CorpusError(
                 f"{matched[candidates[0]]} and {f.path} both match image {candidates[0]!r}; give"
-                " maps the same folders as the images"
+                f" maps the same folders as the images, or one folder alone: {os.path.dirname(f.path)}"
             )
         if candidates:
             matched[candidates[0]] = f.path
