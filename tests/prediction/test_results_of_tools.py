@@ -133,7 +133,8 @@ def test_a_folder_that_holds_results_of_another_kind_is_refused_with_what_to_giv
 
 def test_fields_of_one_folder_are_told_apart(study: str, tmp_path: Path) -> None:
     for field in ("map_a", "map_b"):
-        made.write(tmp_path / "export" / "fields" / field / "photo 000.png", np.full(SIZE, 2, np.uint8))
+        for id_ in IDS:
+            made.write(tmp_path / "export" / "fields" / field / f"{id_}.png", np.full(SIZE, 2, np.uint8))
     with refused(CorpusError, f"or one folder alone: {tmp_path / 'export' / 'fields' / 'map_b'}"):
         answers(study, tmp_path / "export", "folder")
 
