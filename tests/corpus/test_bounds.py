@@ -13,6 +13,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
+from faultscape.corpus import duplicates
 from faultscape.corpus.duplicates import Groups
 from faultscape.errors import ImageError, LabelMapError
 from faultscape.formats import guard
@@ -36,6 +37,22 @@ def test_four_bits_apart_is_a_near_duplicate_and_five_is_not(
     groups = Groups([value])
     assert groups.nearest(value ^ sum(1 << bit for bit in four)) == 0
     assert groups.nearest(value ^ sum(1 << bit for bit in five)) is None
+
+
+def test_the_search_among_many_images_finds_the_same_groups_as_the_one_among_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    hashes = rng.integers(0, 2**64, 4000, dtype=np.uint64)
+    hashes[:50] = 0  # flat images
+    of = rng.integers(0, 4000, 3000)
+    flips = [sum(1 << int(bit) for bit in rng.choice(64, rng.integers(0, 7), replace=False)) for _ in of]
+    hashes = rng.permutation(np.concatenate([hashes, hashes[of] ^ np.array(flips, np.uint64)]))
+    plain = [duplicates.leaders(hashes, began) for began in (0, 500)]
+    assert 1500 < (plain[0] != np.arange(7000)).sum() < 3000
+    monkeypatch.setattr(duplicates, "_MANY", 0)
+    for began, expected in zip((0, 500), plain, strict=True):
+        assert np.array_equal(duplicates.leaders(hashes, began), expected)
 
 
 def stairs(turned: int) -> np.ndarray:

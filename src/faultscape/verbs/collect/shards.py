@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from faultscape.corpus.duplicates import Groups
+import numpy as np
+
+from faultscape.corpus.duplicates import leaders
 from faultscape.study.tables.corpus import Image
 from faultscape.ties import tie_order
 
@@ -39,14 +41,12 @@ def grouped(images: list[Image], held: Mapping[str, Image] | None = None) -> lis
         images[k]
         for k in tie_order([image.key for image in images], 0, [image.id for image in images]).tolist()
     ]
-    groups = Groups()
-    first = []
-    of = dict(kept)
     began = [image for image in order if kept.get(image.id) == image.id]
-    for image in [*began, *(image for image in order if image.id not in kept)]:
-        hit = None if image.dhash is None or image.id in kept else groups.nearest(image.dhash)
-        if hit is None and image.dhash is not None:
-            groups.add(image.dhash)
-            first.append(image.id)
-        of[image.id] = image.id if hit is None else first[hit]
+    new = [image for image in order if image.id not in kept]
+    searched = [image for image in [*began, *new] if image.dhash is not None]
+    hashes = np.array([image.dhash for image in searched], np.int64).view(np.uint64)
+    of = kept | {image.id: image.id for image in new}
+    found = leaders(hashes, sum(image.dhash is not None for image in began))
+    for image, place in zip(searched, found.tolist(), strict=True):
+        of[image.id] = searched[place].id
     return [replace(image, near_duplicate_of=of[image.id]) for image in images]
