@@ -113,6 +113,12 @@ def place_text(place: Place | None, option: str = "") -> str | None:
     return None if place is None else needed_text(place, option)
 
 
+_IN_MEMORY = {  # {option: the function of arrays that does the same}
+    "masks": "fs.selection.scale",
+    "scores": "fs.ranking.rank_table",
+}
+
+
 def needed_text(place: Place, option: str) -> str:
     """Return the name of a required file or folder as text; OptionError, which names the option, for anything
     else and for an empty name.
@@ -125,7 +131,9 @@ def needed_text(place: Place, option: str) -> str:
         if not (text := os.fspath(place)).strip():
             raise OptionError(f"{option} is empty; give the name of a file or folder")
         return text
-    more = "; a list is written *LIST" if isinstance(place, list | tuple) else ""
+    more = "; a list is written *LIST" if _is_short_list(place) else ""
+    if option in _IN_MEMORY and place is not None:
+        more = f"; what is in memory goes to {_IN_MEMORY[option]}"
     of = f"{option}: " if option else ""
     raise OptionError(f"{of}expected the name of a file or folder, text or a path; got {shown(place)}{more}")
 

@@ -160,7 +160,7 @@ def test_a_file_that_is_no_json_of_ours_is_refused(text: str, said: str, tmp_pat
 def test_a_folder_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == "FILE is not a file; give the path of a result, such as STUDY/standings.json"
     assert refusal(tmp_path / "none.json") == "FILE: there is no such file"
-    with pytest.raises(ResultError, match="cannot be written: there is no such file"):
+    with pytest.raises(ResultError, match="cannot be written: there is no folder"):
         made_results.slots().save(tmp_path / "none" / "result.json")
 
 
@@ -239,6 +239,12 @@ def test_a_file_of_another_kind_is_refused_with_what_reads_it(
 def test_a_file_elsewhere_is_refused_under_its_own_name() -> None:
     with pytest.raises(ResultError, match=r"^s3://bucket/standings.json is not on this machine; download it"):
         fs.load("s3://bucket/standings.json")
+
+
+@pytest.mark.parametrize("path", [None, "", 3])
+def test_a_result_is_saved_to_a_path(path: Any) -> None:
+    with pytest.raises(ResultError, match="save: expected the path of a file"):
+        made_results.slots().save(path)
 
 
 def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,16 @@ def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:
     assert str(caught.value) == "plot has no 'elo' here; what can be drawn: mean, resistance"
 
 
+def test_what_is_no_axes_is_refused_and_a_name_is_told_where_it_goes() -> None:
+    result: Any = made_results.standings()
+    with pytest.raises(
+        ResultError, match=r"ax must be Axes of matplotlib; got 'mean'; .* goes to what='mean'"
+    ):
+        result.plot("mean")
+    with pytest.raises(ResultError, match="ax must be Axes of matplotlib; got 3"):
+        result.plot(ax=3)
+
+
 def test_standings_are_drawn_best_first_with_their_intervals() -> None:
     ax: Any = made_results.standings().plot()
     assert names_beside(ax) == ["unet", '<script>alert(…cript>"&amp;{}'.replace("…cript", "…script"), "copy"]

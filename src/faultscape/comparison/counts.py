@@ -44,6 +44,8 @@ def count(
     ([[[1, 0]]], [[[1, 1, 0]]], [[[2, 0, 0]]])
     """
     classes = resolve(classes, background=background, void=void)
+    if not isinstance(maps, Mapping):
+        raise OptionError(f"maps: expected a dict, {{name: maps}}; got {type(maps).__name__}")
     truths = {} if truth is None else dict(truth) if isinstance(truth, Mapping) else {"truth": truth}
     named = {name: checked_arrays.images(stack, name) for name, stack in {**maps, **truths}.items()}
     if len(named) < len(maps) + len(truths):

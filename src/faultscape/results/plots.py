@@ -319,6 +319,9 @@ def chosen(what: str, known: Sequence[str], default: str) -> str:
 def _axes(ax: Axes | None, *, height: float, width: float = 6.4) -> Any:
     """Return the Axes to draw on: a new one, as large as its content needs, if none is given."""
     if ax is not None:
+        if not hasattr(ax, "set_xlabel"):
+            what = f"; what is drawn goes to what={ax!r}" if isinstance(ax, str) else ""
+            raise ResultError(f"plot: ax must be Axes of matplotlib; got {ax!r:.60}{what}")
         return ax
     try:
         import matplotlib.pyplot as plt
