@@ -89,6 +89,7 @@ def exported(exporter: Any, corpus: made.Corpus, label_of: Any, fiftyone: Any) -
             exporter.export_sample(photo, label_of(k), metadata=fiftyone.ImageMetadata.build_for(photo))
 
 
+@pytest.mark.slow
 def test_a_segmentation_directory_is_read_as_a_model_and_as_labels(
     fiftyone: Any, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_segmentation_directory_is_read_as_a_model_and_as_labels(
         assert (held.labels()[id_] == corpus.truths[k]).all()
 
 
+@pytest.mark.slow
 def test_detections_with_masks_are_read_as_a_coco_file(
     fiftyone: Any, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ def test_detections_with_masks_are_read_as_a_coco_file(
     assert (found == made.NAMES.index("car")).sum() == 17 * 23
 
 
+@pytest.mark.slow
 def test_polygons_of_yolo_are_read_as_results_of_ultralytics(
     fiftyone: Any, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -136,6 +139,7 @@ def test_polygons_of_yolo_are_read_as_results_of_ultralytics(
         fs.predict(study, {"other": str(out / "labels" / "val")}, engine="local")
 
 
+@pytest.mark.slow
 def test_its_own_format_is_read_field_by_field(moved: Path, corpus: made.Corpus, tmp_path: Path) -> None:
     study = collected(tmp_path, corpus.photos, corpus)
     with refused(CorpusError, "or one folder alone: .*fields/"):

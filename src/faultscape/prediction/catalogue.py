@@ -442,7 +442,7 @@ def _why_none(source: str, task: str) -> str:
         )
     if ending in (".npy", ".npz"):
         return (
-            "one file of arrays is no model; save a file for each image in a folder, or give the arrays in"
+            "one file of arrays is not a model; save a file for each image in a folder, or give the arrays in"
             " Python: fs.predict(STUDY, {NAME: array})"
         )
     written = [kind.written for kind in SOURCES if task in kind.tasks]

@@ -277,7 +277,7 @@ def series(
     models: Sequence[str] = (),
     log: bool = False,
 ) -> Axes:
-    """Draw a line for each name through its points, (x, the mark that stands there), with a bar over the
+    """Draw a line for each name through its points, (x, the mark at that x), with a bar over the
     interval of each; unknown values interrupt it. ``log`` is of the height.
     """
     on = _axes(ax, height=4.8)
