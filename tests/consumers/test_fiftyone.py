@@ -76,12 +76,6 @@ def test_a_data_set_shows_and_sorts_the_images(fiftyone: Any, moved: Path, corpu
     found.delete()
 
 
-def collected(root: Path, photos: Path, corpus: made.Corpus) -> str:
-    """A study of images alone."""
-    fs.collect(root / "study", photos, classes=corpus.classes)
-    return str(root / "study")
-
-
 def exported(exporter: Any, corpus: made.Corpus, label_of: Any, fiftyone: Any) -> None:
     with exporter:
         for k, id_ in enumerate(corpus.ids):
@@ -97,7 +91,8 @@ def test_a_segmentation_directory_is_read_as_a_model_and_as_labels(
         export_dir=str(tmp_path / "out"), rel_dir=str(corpus.photos)
     )
     exported(exporter, corpus, lambda k: fiftyone.Segmentation(mask=corpus.truths[k]), fiftyone)
-    study = collected(tmp_path, corpus.photos, corpus)
+    study = str(tmp_path / "study")
+    fs.collect(study, corpus.photos, classes=corpus.classes)
     fs.predict(study, {"net": str(tmp_path / "out")}, engine="local")
     fs.label.import_(study, tmp_path / "out")
     held = Study(study)
@@ -115,7 +110,8 @@ def test_detections_with_masks_are_read_as_a_coco_file(
     half = fiftyone.Detection(label="car", bounding_box=[0, 0.5, 0.5, 0.5], mask=car, confidence=0.5)
     exporter = fiftyone.utils.coco.COCODetectionDatasetExporter(export_dir=str(out), classes=list(made.NAMES))
     exported(exporter, corpus, lambda _: fiftyone.Detections(detections=[half]), fiftyone)
-    study = collected(tmp_path, out / "data", corpus)
+    study = str(tmp_path / "study")
+    fs.collect(study, out / "data", classes=corpus.classes)
     fs.predict(study, {"net": str(out / "labels.json")}, engine="local")
     found = Study(study).maps("net")["photo 000"]
     # its outlines go through the middle of pixels on the border, and so lose a row and a column
@@ -131,7 +127,8 @@ def test_polygons_of_yolo_are_read_as_results_of_ultralytics(
     left = fiftyone.Polyline(label="car", points=[corners], closed=True, filled=True)
     exporter = fiftyone.utils.yolo.YOLOv5DatasetExporter(export_dir=str(out), classes=list(made.NAMES))
     exported(exporter, corpus, lambda _: fiftyone.Polylines(polylines=[left]), fiftyone)
-    study = collected(tmp_path, out / "images", corpus)
+    study = str(tmp_path / "study")
+    fs.collect(study, out / "images", classes=corpus.classes)
     fs.predict(study, {"net": str(out)}, engine="local")
     found = Study(study).maps("net")["val/photo 000"]
     assert (found == made.NAMES.index("car")).mean() == 0.5
@@ -141,7 +138,8 @@ def test_polygons_of_yolo_are_read_as_results_of_ultralytics(
 
 @pytest.mark.slow
 def test_its_own_format_is_read_field_by_field(moved: Path, corpus: made.Corpus, tmp_path: Path) -> None:
-    study = collected(tmp_path, corpus.photos, corpus)
+    study = str(tmp_path / "study")
+    fs.collect(study, corpus.photos, classes=corpus.classes)
     with refused(CorpusError, "or one folder alone: .*fields/"):
         fs.predict(study, {"all": str(moved)}, engine="local")
     with refused(ModelError, "is of a FiftyOne data set, not of COCO; give the folder of one of its fields"):
