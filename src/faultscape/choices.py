@@ -65,6 +65,7 @@ FastStart = Literal["normal", "signs"]
 TrainingPresetName = Literal["s3-paper", "s3-code", "s4-bayesian", "camvid-small"]
 ExportForm = Literal["onnx", "pt2"]
 ImageFiles = Literal["copy", "link", "none"]  # what `export` does with images
+Tracker = Literal["mlflow", "wandb", "trackio"]  # of experiments, to which `report` sends its page
 MethodPreset = Literal["s4"]
 FitMethod = Literal[
     "temperature",
