@@ -17,7 +17,6 @@ from faultscape.results.files import load
 from faultscape.results.result import Result
 from faultscape.verbs import graph
 from faultscape.verbs.measure.artefact import MEASURES
-from faultscape.verbs.measure.signature import Measured
 from faultscape.verbs.reliability.artefact import RELIABILITY
 from faultscape.verbs.report.trackers import Sent
 
@@ -30,11 +29,9 @@ def sent(study: Study, facts: Facts, better: float, page: Path) -> Sent:
     if facts.standings and (ranking := recommended(facts.standings)):
         scores = facts.standings.rankings[ranking].scores
         numbers |= {f"{ranking}/{model}": score for model, score in scores.items() if math.isfinite(score)}
-    measured = tables.get("measured")
-    if isinstance(measured, Measured):
-        for model, metrics in measured.models.items():
-            values = {metric: entry["value"] for metric, entry in metrics.items()}
-            numbers |= {f"{metric}/{model}": value for metric, value in values.items() if value is not None}
+    for row in tables["measured"].to_arrow().to_pylist() if "measured" in tables else ():
+        if row["class"] is None and row["value"] is not None:
+            numbers[f"{row['metric']}/{row['model']}"] = row["value"]
     return Sent(facts.study, facts.selection, tables, numbers, page)
 
 
