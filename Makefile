@@ -83,9 +83,10 @@ docs: .venv-docs/.ready  ## the documentation site, into build/docs; warnings ar
 
 # Tools that read what we write have many dependencies, and no other test needs one of them.
 CONSUMERS := .venv-consumers/bin
-.venv-consumers/.ready: pyproject.toml tests/consumers/constraints.txt
+.venv-consumers/.ready: pyproject.toml tests/consumers/constraints.txt tests/consumers/alone.txt
 	test -x $(CONSUMERS)/python || $(PYTHON) -m venv .venv-consumers
 	$(CONSUMERS)/python -m pip --disable-pip-version-check install --quiet --no-compile --requirement tests/consumers/constraints.txt --editable . pytest hypothesis
+	$(CONSUMERS)/python -m pip --disable-pip-version-check install --quiet --no-compile --no-deps --ignore-requires-python --requirement tests/consumers/alone.txt
 	@touch $@
 
 test-consumers: .venv-consumers/.ready  ## other tools read what export writes; docs/reference/consumers.md lists their versions

@@ -423,7 +423,8 @@ def figure_column_rows() -> Rows:
 def consumer_rows() -> Rows:
     """Which tools read what Faultscape writes."""
     folder = ROOT / "tests" / "consumers"
-    pins = re.findall(r"^([\w.-]+)==(\S+)$", (folder / "constraints.txt").read_text(), re.MULTILINE)
+    pinned = "".join((folder / name).read_text() for name in ("constraints.txt", "alone.txt"))
+    pins = re.findall(r"^([\w.-]+)==(\S+)$", pinned, re.MULTILINE)
     versions = dict(pins)
     entries = tomllib.loads((folder / "consumers.toml").read_text())["consumer"]
     rows = [("consumer", "version", "reads", "checked by")]

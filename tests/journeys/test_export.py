@@ -31,8 +31,9 @@ from faultscape.nouns import Classes
 from faultscape.reading.study import Study
 from faultscape.verbs.export import target
 from faultscape.verbs.export.contents import Contents
-from faultscape.verbs.export.formats import fiftyone, model_card
+from faultscape.verbs.export.formats import every_eval_ever, fiftyone
 from faultscape.verbs.export.image_files import refuse_missing
+from faultscape.verbs.export.model_numbers import of_card
 from faultscape.verbs.view.between import MapCounts, read_counts
 from faultscape.verbs.view.columns import read_all
 from refusals import refused_text
@@ -251,7 +252,7 @@ def test_a_card_holds_what_was_measured(study: str, tmp_path: Path) -> None:
 
 def test_the_conditions_of_a_reliability_card_are_results_of_their_own() -> None:
     card = made_card.card()
-    numbers = [*model_card._of_card(card, "unet")]
+    numbers = [*of_card(card, "unet")]
     assert {number.condition for number in numbers} == {
         cell["condition"] for cell in card["cells"] if cell["model"] == "unet" and cell["value"] is not None
     }
@@ -273,6 +274,48 @@ def test_what_is_not_measured_or_out_of_date_is_no_card(study: str, tmp_path: Pa
     said = refused_text("export", str(copy), str(tmp_path / "out"), "--format", "model-card")
     assert "nothing is measured yet; run `faultscape measure" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_results_of_a_model_lie_where_every_eval_ever_looks_for_them(study: str, tmp_path: Path) -> None:
+    fs.export(study, tmp_path / "out", format="every-eval-ever")
+    measured = json.loads((Path(study) / "measures" / "measure.json").read_text())["models"]
+    name, ranking = next(iter(Study(study).standings().rankings.items()))
+    for model in ("model-0", "model-1"):
+        (file,) = (tmp_path / "out" / "data" / "faultscape-study" / "local" / model).iterdir()
+        held = json.loads(file.read_text())
+        assert re.fullmatch(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}\.json", file.name)
+        assert held["model_info"]["id"] == f"local/{model}"
+        found = {one["metric_config"]["metric_id"]: one for one in held["evaluation_results"]}
+        rom = found["faultscape.rom"]
+        entry = measured[model]["rom"]
+        assert rom["score_details"]["score"] == entry["value"]
+        assert rom["metric_config"]["lower_is_better"] is True
+        assert (rom["metric_config"]["min_score"], rom["metric_config"]["max_score"]) == (0.0, 1.0)
+        assert found["faultscape.variation_of_information"]["metric_config"]["max_score"] == "Infinity"
+        assert found[f"faultscape.{name}"]["score_details"]["score"] == ranking.scores[model]
+        assert found[f"faultscape.{name}"]["score_details"]["details"]["rank"] == str(
+            ranking.order.index(model) + 1
+        )
+
+
+def test_models_of_the_hub_keep_their_names_and_names_are_portable() -> None:
+    assert every_eval_ever._model_id("hf:nvidia/segformer-b0@main", "seg") == "nvidia/segformer-b0"
+    assert every_eval_ever._model_id("exec:run.sh", "unet+v2") == "local/unet+v2"
+    assert every_eval_ever._portable('a: "b"/c.') == "a-b-c"
+
+
+def test_classifiers_have_results_of_their_ranking(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=20)
+    said = refused_text("export", it.study, str(tmp_path / "out"), "--format", "every-eval-ever")
+    assert "nothing is measured yet; run `faultscape label import" in said
+    assert f"`faultscape rank {it.study}`, then this line again" in said
+    made_answers.import_labels(it)
+    fs.select(it.study, selector="random", budget=12)
+    fs.rank(it.study, resamples=20, engine="local")
+    fs.export(it.study, tmp_path / "out", format="every-eval-ever")
+    held = [json.loads(file.read_text()) for file in (tmp_path / "out").rglob("*.json")]
+    assert {one["model_info"]["name"] for one in held} == set(it.labels)
+    assert {len(one["evaluation_results"]) for one in held} == {1}
 
 
 def test_answers_of_classifiers_are_classes_and_probabilities(tmp_path: Path) -> None:

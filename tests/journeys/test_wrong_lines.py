@@ -515,6 +515,8 @@ export {labelled} out --image-files move -> image-files 'move' is not known; use
 export {labelled} out --format model-card -> nothing is measured yet; run `faultscape measure
 export {compared} out --format model-card -> nothing is measured yet; run `faultscape label import
 export {labelled} out --format model-card --all-images -> ^--all-images does not apply to --format model-card, which holds no images; leave it out
+export {labelled} out --format every-eval-ever -> nothing is measured yet; run `faultscape measure
+export {labelled} out --format every-eval-ever --image-files copy -> ^--image-files copy does not fit --format every-eval-ever, which holds no images; use none
 export {answers} out --format coco -> ^--format coco is of label maps, and this study is of classifiers; use parquet, hf
 export {compared} out -> ^no images are chosen yet; add --all-images to write all, or choose some with `faultscape select
 export {collected} out --all-images -> has neither models nor labels to export; add some with `faultscape predict

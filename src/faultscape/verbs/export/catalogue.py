@@ -6,12 +6,13 @@ from faultscape.errors import OptionError, closest
 from faultscape.verbs.export.form import ExportFormat
 from faultscape.verbs.export.formats.coco import COCO
 from faultscape.verbs.export.formats.croissant import CROISSANT
+from faultscape.verbs.export.formats.every_eval_ever import EVERY_EVAL_EVER
 from faultscape.verbs.export.formats.fiftyone import FIFTYONE
 from faultscape.verbs.export.formats.hf import HF
 from faultscape.verbs.export.formats.model_card import MODEL_CARD
 from faultscape.verbs.export.formats.parquet import PARQUET
 
-EXPORTS: tuple[ExportFormat, ...] = (PARQUET, HF, COCO, FIFTYONE, MODEL_CARD, CROISSANT)
+EXPORTS: tuple[ExportFormat, ...] = (PARQUET, HF, COCO, FIFTYONE, MODEL_CARD, CROISSANT, EVERY_EVAL_EVER)
 
 
 def find_export(name: str, task: str) -> ExportFormat:

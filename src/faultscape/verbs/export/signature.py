@@ -25,8 +25,8 @@ def export(
     parquet: a table with a row an image, and maps as PNG. hf: a folder that `datasets.load_dataset` reads.
     coco: masks as run lengths and COCO panoptic, of the labels and of each model. fiftyone: a
     FiftyOneDataset. model-card: a README.md for each model, with what `measure` and `reliability` found.
-    croissant: the tables of parquet, and a file that describes them. The folder can be moved: paths in its
-    files are relative. It appears only when it is complete.
+    croissant: the tables of parquet, and a file that describes them. every-eval-ever: a file of results for
+    each model. The folder can be moved: paths in its files are relative. It appears only when it is complete.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def export(
     out
         The folder to write; it must be new or empty, and outside the study.
     format
-        One of parquet, hf, coco, fiftyone, model-card, croissant.
+        One of parquet, hf, coco, fiftyone, model-card, croissant, every-eval-ever.
     selection
         The selection whose images are written, and whose ranks; main stands for the only one too.
     all_images

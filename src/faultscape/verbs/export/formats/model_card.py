@@ -10,112 +10,35 @@ Source: the documentation of the Hugging Face Hub (model cards, model-index).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from faultscape.errors import StudyError, counted
-from faultscape.metrics.catalogue import named
-from faultscape.reading.artefact import Artefact
+from faultscape.errors import counted
 from faultscape.reading.study import Study
-from faultscape.reporting.measure.document import Document
-from faultscape.reporting.reliability.document import TITLES, Card
-from faultscape.verbs import graph
 from faultscape.verbs.export.contents import Contents
 from faultscape.verbs.export.form import ExportFormat
 from faultscape.verbs.export.front_matter import yaml_lines
-from faultscape.verbs.measure.artefact import MEASURES
-from faultscape.verbs.reliability.artefact import RELIABILITY
+from faultscape.verbs.export.model_numbers import Measures, ModelNumber, nothing_measured
 
 _TASK = "image-segmentation"
 _SOURCE = {"name": "Faultscape", "url": "https://github.com/faultscape/faultscape"}
 
 
-@dataclass(frozen=True)
-class CardNumber:
-    """One number of a model, and under which condition it holds."""
-
-    condition: str  # the truth that `measure` compared with, or a condition of the card
-    metric: str
-    title: str
-    value: float
-    low: float | None  # 95 %
-    high: float | None
-    scorer: str  # that of doubt; '' for maps
-    images: int | None
-    says: str  # its definition
-
-
 def write(folder: Path, contents: Contents) -> None:
     """Write a card for each model that has numbers; StudyError if there are none, or they are stale."""
     study = contents.study
-    measured = _document(study, MEASURES)
-    card = _document(study, RELIABILITY)
-    if measured is None and card is None:
-        labels = "" if study.truths else f"`faultscape label import {study.place} LABELS`, then "
-        raise StudyError(
-            f"{study.called}: nothing is measured yet; run {labels}`faultscape measure {study.place}`, then"
-            " this line again"
-        )
+    measures = Measures.of(study)
+    if not measures:
+        raise nothing_measured(study)
     for model in contents.models:
-        numbers = [*_measured(measured, model), *_of_card(card, model)]
-        if numbers:
+        if numbers := measures.numbers(model):
             (folder / model).mkdir()
             (folder / model / "README.md").write_text(_text(study, model, numbers), encoding="utf-8")
 
 
-def _document(study: Study, artefact: Artefact) -> dict[str, Any] | None:
-    """Return what an artefact holds, or None if it does not exist; StudyError if it is stale."""
-    if not artefact.instances(study) or not artefact.exists(study, ""):
-        return None
-    made = graph.node(study, artefact, "")
-    if made.state == "stale":
-        again = f"run `{made.line}`, then this line again" if made.line else "make it again"
-        raise StudyError(
-            f"{study.called}: what {artefact.verb} wrote is out of date: {', '.join(made.why)}; {again}"
-        )
-    return cast("dict[str, Any] | None", study.document(artefact.path(study)))
-
-
-def _measured(document: dict[str, Any] | None, model: str) -> Iterator[CardNumber]:
-    """Yield what `measure` found, in its order."""
-    if document is None:
-        return
-    found = cast("Document", document)
-    titles = named()
-    truth = str(found.get("provenance", {}).get("truth", "labels"))
-    for metric, entry in found["models"].get(model, {}).items():
-        if (value := entry["value"]) is not None:
-            # a title is that of the error, which is not the value where more is better
-            own = entry.get("title", metric) if entry["better"] == "low" else metric
-            title = titles[metric].called if metric in titles else own
-            images = found.get("images", {}).get(model)
-            interval = (entry.get("low"), entry.get("high"))
-            yield CardNumber(truth, metric, title, value, *interval, "", images, entry.get("definition", ""))
-
-
-def _of_card(document: dict[str, Any] | None, model: str) -> Iterator[CardNumber]:
-    """Yield the cells of the reliability card, in its order."""
-    if document is None:
-        return
-    for cell in cast("Card", document)["cells"]:
-        value = cell.get("value")
-        if cell.get("model") != model or value is None or cell["metric"] not in TITLES:
-            continue
-        metric = TITLES[cell["metric"]]
-        holdout = cell.get("holdout")
-        condition = cell["condition"] + (f", without {holdout}" if holdout else "")
-        interval = (cell.get("low"), cell.get("high"))
-        scorer = cell.get("scorer", "")
-        yield CardNumber(
-            condition, metric.name, metric.title, value, *interval, scorer, cell.get("images"), metric.says
-        )
-
-
-def _text(study: Study, model: str, numbers: list[CardNumber]) -> str:
+def _text(study: Study, model: str, numbers: list[ModelNumber]) -> str:
     """Return the text of a model's card."""
-    of: dict[str, list[CardNumber]] = {}
+    of: dict[str, list[ModelNumber]] = {}
     for number in numbers:
         of.setdefault(number.condition, []).append(number)
     name = study.root.resolve().name
@@ -141,7 +64,7 @@ def _text(study: Study, model: str, numbers: list[CardNumber]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _result(study: str, condition: str, numbers: list[CardNumber]) -> dict[str, Any]:
+def _result(study: str, condition: str, numbers: list[ModelNumber]) -> dict[str, Any]:
     """Return one result of a model-index."""
     return {
         "task": {"type": _TASK},
@@ -159,7 +82,7 @@ def _result(study: str, condition: str, numbers: list[CardNumber]) -> dict[str, 
     }
 
 
-def _args(number: CardNumber) -> dict[str, Any]:
+def _args(number: ModelNumber) -> dict[str, Any]:
     """Return what else is known about a number, without what is not."""
     found = {
         "low": number.low,
@@ -171,7 +94,7 @@ def _args(number: CardNumber) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _row(number: CardNumber) -> str:
+def _row(number: ModelNumber) -> str:
     known = number.low is not None and number.high is not None
     interval = f"{number.low:.4g} to {number.high:.4g}" if known else ""
     title = number.title + (f" ({number.scorer})" if number.scorer else "")
