@@ -9,11 +9,11 @@ import pytest
 
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import facts_of
+from faultscape.prediction import device_scores
+from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.devices import scored_on
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import parse
-from faultscape.prediction.sources import device_scores
-from faultscape.prediction.sources.device_scores import DeviceScores
 from faultscape.prediction.sources.torch_network import of_module
 
 SIZES = [(40, 24), (10, 6), (23, 17), (5, 3)]  # width, height: larger, the same, odd, smaller

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, counted
+from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.inputs import Size, inputs_of, size_of
-from faultscape.prediction.sources.device_scores import DeviceScores
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
