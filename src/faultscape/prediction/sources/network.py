@@ -226,7 +226,9 @@ class Network:
             if self.classifies
             else f"labels (whole numbers 0 to {_MOST_LABEL}, H x W) or logits (C x H x W)"
         )
-        return ModelError(f"{self.name}: returned {described(values)}{span}; expected {expected}")
+        whole = not self.classifies and getattr(values, "ndim", None) == 0
+        more = "; one class for a whole image is of --task classification" if whole else ""
+        return ModelError(f"{self.name}: returned {described(values)}{span}; expected {expected}{more}")
 
     def _refused_channel(self) -> ModelError:
         return ModelError(
