@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give each worker one thread for torch, and have the kernels compiled once where several workers are to
     come and none were compiled beside this package.
     """
+    os.environ.setdefault("FAULTSCAPE_NUMBA", "1")  # else what is small is counted by the plain twins alone
     os.environ.setdefault("FAULTSCAPE_PROGRESS", "off")  # else what takes long says so on standard error
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of several workers would wait for one another
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")

@@ -113,6 +113,12 @@ def place_text(place: Place | None, option: str = "") -> str | None:
     return None if place is None else needed_text(place, option)
 
 
+_IN_MEMORY = {  # {option: the function of arrays that does the same}
+    "masks": "fs.selection.scale",
+    "scores": "fs.ranking.rank_table",
+}
+
+
 def needed_text(place: Place, option: str) -> str:
     """Return the name of a required file or folder as text; OptionError, which names the option, for anything
     else and for an empty name.
@@ -125,7 +131,9 @@ def needed_text(place: Place, option: str) -> str:
         if not (text := os.fspath(place)).strip():
             raise OptionError(f"{option} is empty; give the name of a file or folder")
         return text
-    more = "; a list is written *LIST" if isinstance(place, list | tuple) else ""
+    more = "; a list is written *LIST" if _is_short_list(place) else ""
+    if option in _IN_MEMORY and place is not None:
+        more = f"; what is in memory goes to {_IN_MEMORY[option]}"
     of = f"{option}: " if option else ""
     raise OptionError(f"{of}expected the name of a file or folder, text or a path; got {shown(place)}{more}")
 
@@ -237,10 +245,13 @@ def _refusal(option: str, value: Any, hint: Any) -> str:
     if get_origin(hint) is tuple and _is_list(value):
         part, _ = get_args(hint)
         wrong = next(one for one in value if not fits(one, part))
-        return _refusal(option, wrong, part) + (
-            "; a list is written *LIST" if isinstance(wrong, list | tuple) else ""
-        )
+        return _refusal(option, wrong, part) + ("; a list is written *LIST" if _is_short_list(wrong) else "")
     return f"{option} must be {_expected(hint)}; got {shown(value)}"
+
+
+def _is_short_list(value: Any) -> bool:
+    """Whether a value is a list of names, rather than the numbers of an array."""
+    return isinstance(value, list | tuple) and not any(isinstance(one, list | tuple) for one in value)
 
 
 def _is_list(value: Any) -> bool:

@@ -140,6 +140,8 @@ def closest(word: str, known: list[str] | tuple[str, ...]) -> str:
     " Did you mean 'miou'?"
     >>> closest("mian", ["mine", "main"])
     " Did you mean 'main'?"
+    >>> closest("mIoU", ["miou", "fwiou"])
+    " Did you mean 'miou'?"
     >>> closest("zebra", ["miou", "fwiou"])
     ''
     """
@@ -185,7 +187,10 @@ def _nearest(word: str, known: list[str] | tuple[str, ...]) -> list[str]:
     import difflib
 
     same_letters = [one for one in known if sorted(one) == sorted(word)]
-    return same_letters or difflib.get_close_matches(word, known, n=1)
+    if same_letters:
+        return same_letters
+    small = {one.casefold(): one for one in reversed(known)}  # nobody remembers what is a capital letter
+    return [small[one] for one in difflib.get_close_matches(word.casefold(), [*small], n=1)]
 
 
 def counted(number: int, one: str, many: str = "") -> str:

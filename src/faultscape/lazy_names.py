@@ -11,6 +11,14 @@ from collections.abc import Callable
 
 import lazy_loader
 
+_ELSEWHERE = {  # names of other libraries, and what a package of its own has
+    "f1": ("fs.metrics.dice",),
+    "f1_score": ("fs.metrics.dice",),
+    "iou": ("fs.metrics.miou",),
+    "jaccard": ("fs.metrics.miou",),
+    "MeasureMetric": ("faultscape.metrics.torchmetrics.MeasureMetric",),
+}
+
 
 def attach(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` and ``__all__`` of a package, whose file has a stub beside it.
@@ -28,17 +36,17 @@ def attach(package: str, file: str) -> tuple[Callable[[str], object], Callable[[
     def find(name: str) -> object:
         if name in names or name.startswith("__"):
             return load(name)
-        raise AttributeError(_unknown(package, name, names), name=name, obj=sys.modules.get(package))
+        raise AttributeError(unknown_name(package, name, names), name=name, obj=sys.modules.get(package))
 
     return find, listed, names
 
 
-def _unknown(package: str, name: str, names: list[str]) -> str:
+def unknown_name(package: str, name: str, names: list[str]) -> str:
     """Return the message for a name that a package does not have."""
     from faultscape.errors import closest  # here and below: what only a mistake needs slows no import
 
-    place = f"fs{package.removeprefix('faultscape')}"
-    elsewhere = _homes().get(name, ())
+    place = f"fs{package.removeprefix('faultscape').removeprefix('.verbs')}"
+    elsewhere = _homes().get(name, ()) or _ELSEWHERE.get(name, ())
     if elsewhere:
         return f"{place} has no {name!r}; it is {' or '.join(elsewhere)}"
     return f"{place} has no {name!r}.{closest(name, names) or f' dir({place}) lists what it has.'}"

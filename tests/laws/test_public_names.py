@@ -37,6 +37,10 @@ def test_groups_of_options_are_what_verbs_take() -> None:
         (fs, "entropy", "fs has no 'entropy'; it is fs.metrics.entropy or fs.selection.entropy"),
         (fs, "zzz", "fs has no 'zzz'. dir(fs) lists what it has."),
         (fs.metrics, "regoins", "fs.metrics has no 'regoins'. Did you mean 'regions'?"),
+        (fs.metrics, "mIoU", "fs.metrics has no 'mIoU'. Did you mean 'miou'?"),
+        (fs.metrics, "jaccard", "fs.metrics has no 'jaccard'; it is fs.metrics.miou"),
+        (fs.label, "improt_", "fs.label has no 'improt_'. Did you mean 'import_'?"),
+        (fs.options, "Definition", "fs.options has no 'Definition'. Did you mean 'Definitions'?"),
     ],
 )
 def test_a_name_that_is_not_there_is_answered_with_the_one_that_was_meant(

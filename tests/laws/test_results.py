@@ -144,11 +144,11 @@ def test_a_file_that_is_no_result_is_refused(change: dict[str, Any], said: str, 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "FILE is not JSON: "),
+        ("", "FILE is not a result, which is JSON (Expecting value"),
         ("[1]", "FILE is not a result: expected an object, {...}; got [1]"),
         ("{}", "FILE is not a result: expected a file that `save` wrote, or standings.json"),
         ("[" * 100_000, "FILE is not a result: its lists are nested too deeply"),
-        ("\udcff", "FILE is not JSON: "),
+        ("\udcff", "FILE is not a result, which is JSON ("),
     ],
 )
 def test_a_file_that_is_no_json_of_ours_is_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_is_no_json_of_ours_is_refused(text: str, said: str, tmp_pat
 def test_a_folder_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == "FILE is not a file; give the path of a result, such as STUDY/standings.json"
     assert refusal(tmp_path / "none.json") == "FILE: there is no such file"
-    with pytest.raises(ResultError, match="cannot be written: there is no such file"):
+    with pytest.raises(ResultError, match="cannot be written: there is no folder"):
         made_results.slots().save(tmp_path / "none" / "result.json")
 
 
@@ -213,6 +213,38 @@ def test_whatever_part_is_damaged_it_is_refused_in_one_line_or_can_be_looked_at(
             read = loaded(path)
             assert isinstance(read, Result)
             read._repr_html_()
+
+
+@pytest.mark.parametrize("path", [None, "", 3, {"a": 1}])
+def test_what_is_no_path_is_refused(path: Any) -> None:
+    with pytest.raises(ResultError, match="load: expected the path of a result"):
+        fs.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "instead"),
+    [
+        ("scores.csv", "model,score", "; a table of scores is ranked by `fs.rank_table`"),
+        ("maps.npy", "\x93NUMPY", "; maps of a model are read by `fs.predict`"),
+        ("coco.json", '{"annotations": []}', "; masks of COCO are read by `fs.predict`, labels by"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_with_what_reads_it(
+    name: str, text: str, instead: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert instead in refusal(tmp_path / name)
+
+
+def test_a_file_elsewhere_is_refused_under_its_own_name() -> None:
+    with pytest.raises(ResultError, match=r"^s3://bucket/standings.json is not on this machine; download it"):
+        fs.load("s3://bucket/standings.json")
+
+
+@pytest.mark.parametrize("path", [None, "", 3])
+def test_a_result_is_saved_to_a_path(path: Any) -> None:
+    with pytest.raises(ResultError, match="save: expected the path of a file"):
+        made_results.slots().save(path)
 
 
 def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_the_plain_twin_writes_and_reads_the_same(seed: int) -> None:
     label_map = moving(rng, int(rng.integers(1, 20)), int(rng.integers(1, 90)))
     with pytest.MonkeyPatch.context() as patch:
         code = runs.encode(label_map)
-        patch.setattr(runs, "_kernels", lambda: plain_rows)
+        patch.setattr(runs, "_kernels", lambda *_: plain_rows)
         assert runs.encode(label_map) == code
         assert (runs.decode(code) == label_map).all()
 
@@ -204,7 +204,7 @@ def test_forged_codes_never_leave_their_arrays(seed: int) -> None:
     rng = np.random.default_rng(seed)
     code, table = forged(moving(rng, int(rng.integers(1, 8)), int(rng.integers(1, 30))), rng)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "_kernels", lambda: types.SimpleNamespace(draw_rows=strictly))
+        patch.setattr(runs, "_kernels", lambda *_: types.SimpleNamespace(draw_rows=strictly))
         plain = decoded(code, table)
     assert decoded(code, table) == plain
 
@@ -220,7 +220,7 @@ def test_rows_that_need_more_than_the_head_says(compiled: bool) -> None:
     short = sealed([*head[:6], head[6] - 1], bytearray(raw[:-1]))  # the last length is not there
     with pytest.MonkeyPatch.context() as patch:
         if not compiled:
-            patch.setattr(runs, "_kernels", lambda: types.SimpleNamespace(draw_rows=strictly))
+            patch.setattr(runs, "_kernels", lambda *_: types.SimpleNamespace(draw_rows=strictly))
         assert (runs.decode(sealed(list(head), bytearray(raw))) == label_map).all()
         for bad in (short, sealed(list(head), moved), *(sealed(h, bytearray(raw)) for h in narrow)):
             with refused(LabelMapError, "do not fill its rows"):

@@ -33,7 +33,7 @@ def two_maps(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regions, "_kernels", lambda: None)
+    monkeypatch.setattr(regions, "_kernels", lambda *_, **__: None)
 
 
 def equal(one: Overlaps, other: Overlaps) -> None:

@@ -59,8 +59,8 @@ ONE = np.zeros((7, 4, 4), np.uint8)
     ("truth", "prediction", "groups", "words"),
     [
         (ONE, ONE[:6], None, "there are 7 true maps and 6 predicted ones; give one for one"),
-        (ONE[:0], ONE[:0], None, "there are 0 true maps and 0 predicted ones"),
-        (ONE, ONE, ["a"], "there are 7 images and 1 groups; give one for one"),
+        (ONE[:0], ONE[:0], None, "truth: holds no map; give one for each image, I x H x W"),
+        (ONE, ONE, ["a"], "there are 7 images and 1 group; give one for one"),
         (ONE, ONE[:, :3], None, "prediction, image 0: is 4 x 3 pixels and its truth 4 x 4"),
         (ONE + 3, ONE, None, "truth, image 0: holds the value 3; allowed are"),
     ],

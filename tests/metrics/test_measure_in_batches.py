@@ -228,8 +228,8 @@ def test_a_batch_that_is_refused_leaves_nothing_behind() -> None:
     measure = counted()
     for arrays, groups, words in (
         ((TRUTH, PREDICTION[:4]), None, "13 true maps and 4 predicted"),
-        ((TRUTH, PREDICTION), ["a"], "13 images and 1 groups"),
-        ((TRUTH, PREDICTION), "drive-1", "13 images and 1 groups"),
+        ((TRUTH, PREDICTION), ["a"], "13 images and 1 group;"),
+        ((TRUTH, PREDICTION), "drive-1", "13 images and 1 group;"),
         ((TRUTH, PREDICTION + 5), None, "prediction, image 0: holds the value"),
         ((TRUTH, PREDICTION / 2), None, r"convert labels with .astype\(int\)"),
         ((TRUTH, np.eye(3)[PREDICTION % 3]), None, "of scores, give the class of the largest"),

@@ -144,7 +144,7 @@ def test_counts_equal_their_plain_twin(maps: Any, match: str) -> None:
         | region_counts.count_quality(table, 3)
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(region_counts, "_kernels", lambda: plain_region_counts)
+        patch.setattr(region_counts, "_kernels", lambda *_: plain_region_counts)
         plain = (
             region_counts.count_regions(table, 3, alive=alive)
             | region_counts.count_matches(table, 3, match=match)
@@ -162,7 +162,7 @@ def test_counts_above_a_threshold_are_those_of_the_regions_that_are_left(maps: A
     thresholds = np.array([0.0, 0.3, 0.5, 0.52, 1.0])
     counts, both, predicted = region_counts.count_above(table, 3, thresholds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(region_counts, "_kernels", lambda: plain_region_counts)
+        patch.setattr(region_counts, "_kernels", lambda *_: plain_region_counts)
         plain = region_counts.count_above(table, 3, thresholds)
     assert np.array_equal(both, plain[1])
     assert np.array_equal(predicted, plain[2])
@@ -269,9 +269,9 @@ def test_missed_and_invented_regions_weigh_half_in_panoptic_quality() -> None:
 def test_a_region_as_sure_as_the_threshold_is_kept() -> None:
     one = np.zeros((1, 2), np.uint8)
     table = overlaps(one, one, 1, confidence=np.full((1, 2), 0.5))
-    for kernels in (region_counts._kernels(), plain_region_counts):
+    for kernels in (region_counts._kernels(table), plain_region_counts):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(region_counts, "_kernels", lambda kernels=kernels: kernels)
+            patch.setattr(region_counts, "_kernels", lambda *_, kernels=kernels: kernels)
             counts, both, _ = region_counts.count_above(table, 1, np.array([0.5, 0.75]))
         assert (counts["predicted_regions"].ravel().tolist(), both.ravel().tolist()) == ([1, 0], [2, 0])
 

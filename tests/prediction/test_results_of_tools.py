@@ -118,6 +118,27 @@ def test_a_segmentation_directory_of_fiftyone_has_images_and_labels_apart(study:
     assert all((runs.decode(said[id_].runs) == 2).all() for id_ in IDS)
 
 
+def test_a_folder_that_holds_results_of_another_kind_is_refused_with_what_to_give(
+    study: str, tmp_path: Path
+) -> None:
+    coco = tmp_path / "export" / "labels.json"
+    made.write(tmp_path / "export" / "data" / "a.jpg", np.zeros((*SIZE, 3), np.uint8))
+    coco.write_text("{}")
+    with refused(CorpusError, f"results and labels of COCO are a file: give {coco}"):
+        answers(study, tmp_path / "export", "folder")
+    outlines = written(tmp_path / "predict", a="2 0 0 .5 0 .5 1") / "labels"
+    with refused(CorpusError, "outlines of ultralytics are read from the folder that has labels/"):
+        answers(study, outlines, "folder")
+
+
+def test_fields_of_one_folder_are_told_apart(study: str, tmp_path: Path) -> None:
+    for field in ("map_a", "map_b"):
+        for id_ in IDS:
+            made.write(tmp_path / "export" / "fields" / field / f"{id_}.png", np.full(SIZE, 2, np.uint8))
+    with refused(CorpusError, f"or one folder alone: {tmp_path / 'export' / 'fields' / 'map_b'}"):
+        answers(study, tmp_path / "export", "folder")
+
+
 def test_numbered_maps_of_its_inferencer_are_refused(study: str, tmp_path: Path) -> None:
     for k in range(3):
         made.write(tmp_path / "out" / "pred" / f"{k:08d}_pred.png", np.full(SIZE, 3, np.uint8))

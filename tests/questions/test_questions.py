@@ -17,7 +17,15 @@ import faultscape as fs
 import golden
 import made
 import made_answers
-from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, ModelError, OptionError
+from faultscape.errors import (
+    ClassesError,
+    FaultscapeError,
+    LabellingError,
+    LabelMapError,
+    ModelError,
+    OptionError,
+    SelectionError,
+)
 from refusals import refused
 
 RNG = np.random.default_rng(3)
@@ -246,6 +254,7 @@ def test_a_budget_above_the_number_of_images_asks_for_all_and_reads_no_other_lab
 
 
 FEW = {name: maps[:3] for name, maps in MAPS.items()}
+ANSWERS = {name: maps[:, 0, 0] for name, maps in MAPS.items()}
 WRONG: dict[str, tuple[dict[str, Any], type[FaultscapeError], str]] = {
     "no dict": (
         {"maps": TRUTH},
@@ -332,7 +341,61 @@ WRONG: dict[str, tuple[dict[str, Any], type[FaultscapeError], str]] = {
     "maps and answers": (
         {"maps": {"a": TRUTH, "b": np.zeros(30, int)}},
         ModelError,
-        "a: gives maps, but another model one class an image; compare models of a kind",
+        (
+            "a: gives maps or scores, and classifiers give one class id an image, (I,), for example"
+            " scores.argmax(1); compare models of a kind"
+        ),
+    ),
+    "scores of classifiers": (
+        {"maps": {"a": np.full((30, 3), 0.5), "b": np.zeros(30, int)}},
+        ModelError,
+        (
+            "a: expected maps (I, H, W) or class ids (I,); got float64 of shape (30, 3); of scores (I, C), give"
+            " the class of the largest: .argmax(1)"
+        ),
+    ),
+    "answers as names": (
+        {"maps": {"a": ["cat"] * 30, "b": ["dog"] * 30}},
+        LabelMapError,
+        "a: expected whole numbers, I; got text of shape (30,); convert names of classes to ids:",
+    ),
+    "another task": (
+        {"task": "classify"},
+        OptionError,
+        "task must be segmentation or classification; got 'classify'",
+    ),
+    "fewer classes": (
+        {"classes": 2},
+        ModelError,
+        "holds the value 2; allowed are 0-1; say otherwise with classes= and void=",
+    ),
+    "void as text": (
+        {"void": "255"},
+        ClassesError,
+        "classes: void ids must be whole numbers from 0 to 65535; got ['255']",
+    ),
+    "below 0": (
+        {"maps": {"a": TRUTH, "b": TRUTH.astype(int) - 1}},
+        LabelMapError,
+        "holds the value -1; class ids are 0 to 65535, and void is one of them, usually 255",
+    ),
+    "a folder of photos": (
+        {"images": "images/"},
+        ModelError,
+        (
+            "images: expected arrays, PIL images or paths, one for each image; got 'images/'; the files of a"
+            " folder: sorted(Path(FOLDER).iterdir())"
+        ),
+    ),
+    "photos of floats": (
+        {"maps": FEW, "label": TRUTH[:3], "images": np.zeros((3, 24, 24, 3))},
+        ModelError,
+        "got float64 of shape (24, 24, 3); convert floats with (255 * image).round().astype('uint8')",
+    ),
+    "labels in files": (
+        {"label": "truth/"},
+        LabellingError,
+        "got 'truth/'; labels in files are read by `fs.label.import_`, in a study",
     ),
     "no budget": ({"budget": 0}, OptionError, "budget: how many images may be labelled, 1 or more; got 0"),
     "another goal": ({"goal": "values"}, OptionError, "goal must be order or best; got 'values'"),
@@ -362,6 +425,14 @@ def test_what_is_no_question_is_refused_in_one_line(case: str) -> None:
         (lambda _: TRUTH[0][:5], r"label, image \d+: is 24 x 5 pixels, its image 24 x 24; both must have"),
         (lambda _: TRUTH[0] * 1.0, r"label, image \d+: expected whole numbers, H x W; got float64"),
         (lambda _: TRUTH[0] + 7, r"label, image \d+: holds the value 7; allowed are 0-2; say otherwise"),
+        (
+            lambda _: TRUTH,
+            r"label, image \d+: the function returned \w+ of shape .*; return the mask of this",
+        ),
+        (
+            lambda _: None,
+            r"label: gave None for \d+ chosen images; give the mask or class id of one at least",
+        ),
         ({0: TRUTH[0]}, r"label: has no image \d+, which was chosen"),
     ],
 )
@@ -370,3 +441,29 @@ def test_a_label_that_does_not_fit_its_image_is_refused_in_one_line(label: Any, 
     with pytest.raises(LabellingError, match=text) as error:
         fs.which_is_better(MAPS, label=label, budget=3)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("maps", "given", "text"),
+    [
+        (FEW, {"top": 3}, "top does not apply to label maps; per_class says how many images"),
+        (ANSWERS, {"per_class": 3}, "per_class does not apply to classifiers; top says how many images"),
+    ],
+)
+def test_an_option_of_other_models_names_the_one_that_does_the_same(
+    maps: dict[str, Any], given: dict[str, Any], text: str
+) -> None:
+    with refused(OptionError, text):
+        fs.where_they_fail(maps, **given)
+
+
+def test_models_that_never_differ_are_refused_without_options_that_a_question_lacks() -> None:
+    with pytest.raises(SelectionError) as caught:
+        fs.where_they_fail({"a": TRUTH[:3], "b": TRUTH[:3]})
+    assert "--" not in str(caught.value)
+
+
+def test_the_mask_of_one_image_is_given_as_its_maps_are() -> None:
+    other = np.where(TRUTH[0] == 1, 2, TRUTH[0])
+    found = fs.where_they_fail({"a": TRUTH[0], "b": other}, label=TRUTH[0])
+    assert found.labelled == (0,)

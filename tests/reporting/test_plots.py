@@ -28,11 +28,19 @@ EMPTY = {"no standings", "compared in part", "measured share"}
 WHAT = [  # further things that a result can draw
     ("standings", "resistance"),
     ("plan", "order"),
+    ("plan", "duels"),
+    ("plan", "apart"),
     ("measured", "miou"),
     ("measured", "precision_recall"),
     ("measured", "roc"),
     ("measured", "reliability"),
+    ("measured", "miou-classes"),
+    ("measured", "miou-differences"),
+    ("measured", "confusion-unet"),
     ("card", "miou"),
+    ("card", "severity"),
+    ("card", "thresholds"),
+    ("card", "finders"),
     ("ranked table", "$miou$"),
     ("ranked table", "differences"),
 ]
@@ -84,6 +92,16 @@ def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:
     with pytest.raises(ResultError) as caught:
         made_results.standings().plot(what="elo")
     assert str(caught.value) == "plot has no 'elo' here; what can be drawn: mean, resistance"
+
+
+def test_what_is_no_axes_is_refused_and_a_name_is_told_where_it_goes() -> None:
+    result: Any = made_results.standings()
+    with pytest.raises(
+        ResultError, match=r"ax must be Axes of matplotlib; got 'mean'; .* goes to what='mean'"
+    ):
+        result.plot("mean")
+    with pytest.raises(ResultError, match="ax must be Axes of matplotlib; got 3"):
+        result.plot(ax=3)
 
 
 def test_standings_are_drawn_best_first_with_their_intervals() -> None:
@@ -180,3 +198,59 @@ def test_card_without_anomalies_shows_miou() -> None:
     object.__setattr__(made, "document", card)
     ax = made.plot()  # pyright: ignore[reportAttributeAccessIssue]
     assert ax.get_title(loc="left") == "mIoU by condition"
+
+
+def heights(ax: Any) -> dict[str, list[float]]:
+    """What each line that the legend names goes through."""
+    return {
+        line.get_label().strip(): line.get_ydata().tolist() for line in ax.lines if line.get_marker() == "o"
+    }
+
+
+def test_miou_falls_with_the_severity_of_corruptions() -> None:
+    ax: Any = MAKERS["card"]().plot(what="severity")  # pyright: ignore[reportAttributeAccessIssue]
+    assert heights(ax)["unet"] == pytest.approx([0.7, 0.62, 0.46, 0.3])
+    assert ax.lines[0].get_xdata().tolist() == [0, 1, 3, 5]
+    assert "mean over 1 corruption" in ax.get_title(loc="left")
+
+
+def test_a_severity_that_lacks_a_number_interrupts_the_line() -> None:
+    card = made_card.card(2, corruptions=("fog", "snow"))
+    card["cells"] = [cell for cell in card["cells"] if cell["condition"] != "snow-3"]
+    made = MAKERS["card"]()
+    object.__setattr__(made, "document", card)
+    ax = made.plot(what="severity")  # pyright: ignore[reportAttributeAccessIssue]
+    assert [math.isnan(value) for value in heights(ax)["unet"]] == [False, False, True, False]
+
+
+def test_thresholds_and_finders_are_drawn_where_the_card_has_them() -> None:
+    card: Any = MAKERS["card"]()
+    assert heights(card.plot(what="thresholds"))["unet, msp: blended"] == [0.4, 0.4, 0.4]
+    assert heights(card.plot(what="finders"))["unet, by doubt"] == pytest.approx([0, 2 / 6, 3 / 6])
+    without = made_card.card(2)
+    without["finders"] = []
+    object.__setattr__(card, "document", without)
+    with pytest.raises(ResultError, match="plot has no 'finders' here"):
+        card.plot(what="finders")
+
+
+def test_differences_are_filled_where_their_interval_is_without_0() -> None:
+    found: Any = made_results.measured()
+    rows = [row for row in found.document["paired"] if row["metric"] == "miou"]
+    ax: Any = found.plot(what="miou-differences")
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [dot.get_xdata()[0] for dot in dots] == [row["difference"] for row in rows]
+    hollow = [colors.same_color(dot.get_markerfacecolor(), ax.get_facecolor()) for dot in dots]
+    assert hollow == [row["low"] <= 0 <= row["high"] for row in rows]
+
+
+def test_a_confusion_has_shares_of_true_classes_that_were_seen() -> None:
+    ax: Any = made_results.measured().plot(what="confusion-unet")
+    assert len(names_beside(ax)) == 2  # the third class was in no truth
+    assert [text.get_text() for text in ax.texts] == ["0.94", "0.057", "0", "0", "0.2", "0.7", "0.1", "0"]
+
+
+def test_a_plan_draws_how_many_labels_tell_models_apart() -> None:
+    plan: Any = made_results.plan()
+    assert heights(plan.plot(what="duels")) == {"images": [5]}
+    assert heights(plan.plot(what="apart")) == {"points": [700]}

@@ -11,8 +11,10 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape.errors import StudyError
 from faultscape.study.settings import read_settings, write_settings
 from opened_files import opened
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +178,9 @@ def test_main_stands_for_the_only_selection_and_its_standings(study: fs.Study) -
         (study.root / f"{stem}.{ending}").rename(study.root / f"{stem}-few.{ending}")
     assert study.reread().selection().name == "few"
     assert study.standings().rankings.keys() == main.rankings.keys()
+
+
+@pytest.mark.parametrize("root", [None, 3, ["study"]])
+def test_what_is_no_folder_is_refused(root: object) -> None:
+    with refused(StudyError, "Study: expected the path of a study's folder; got "):
+        fs.Study(root)  # type: ignore[arg-type]

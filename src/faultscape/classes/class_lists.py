@@ -27,6 +27,8 @@ from faultscape.nouns import UNKNOWN, Classes
 
 MAX_CLASSES = 65_534
 MAX_LABEL = 65_535
+# ends the message of a function of arrays about a value that is not allowed
+SAY_OTHERWISE = "; say otherwise with classes= and void="
 FORMS = "a .txt file with one class per line, or a JSON or TOML file of classes"
 _KEYS = ("classes", "ignore_index", "void", "background", "parents", "synonyms")
 

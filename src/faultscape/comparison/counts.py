@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from faultscape.arguments import ClassList
-from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.classes.class_lists import SAY_OTHERWISE, allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import checked_arrays, counts
 from faultscape.nouns import UNKNOWN, Classes, Pairs
@@ -44,6 +44,8 @@ def count(
     ([[[1, 0]]], [[[1, 1, 0]]], [[[2, 0, 0]]])
     """
     classes = resolve(classes, background=background, void=void)
+    if not isinstance(maps, Mapping):
+        raise OptionError(f"maps: expected a dict, {{name: maps}}; got {type(maps).__name__}")
     truths = {} if truth is None else dict(truth) if isinstance(truth, Mapping) else {"truth": truth}
     named = {name: checked_arrays.images(stack, name) for name, stack in {**maps, **truths}.items()}
     if len(named) < len(maps) + len(truths):
@@ -183,13 +185,14 @@ def _placed(
         return None
     label_map = checked_arrays.whole_numbers(label_map, where, LabelMapError, "H x W")
     if label_map.size and (label_map.min() < 0 or label_map.max() > 65535):
+        wrong = int(label_map.min() if label_map.min() < 0 else label_map.max())
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map.min())}..{int(label_map.max())}; allowed are"
-            f" {allowed(classes)}"
+            f"{where}: holds the value {wrong}; allowed are {allowed(classes)}{SAY_OTHERWISE}"
         )
     placed = places[label_map]
     if placed.size and placed.max() == UNKNOWN:
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are {allowed(classes)}"
+            f"{where}: holds the value {int(label_map[placed == UNKNOWN][0])}; allowed are"
+            f" {allowed(classes)}{SAY_OTHERWISE}"
         )
     return placed.astype(np.uint8) if len(classes) < 255 else placed

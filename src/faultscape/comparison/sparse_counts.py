@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from faultscape.errors import StudyError
+from faultscape.maps.kernel_choice import Kernels
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_KERNELS = Kernels("faultscape.comparison.kernels.codes", seconds=4)
+_A_CODE, _A_PARTNER = 1e-4, 1e-4  # seconds of the plain kernels
 FULL = 0
 DIAGONAL = 1
 
@@ -40,7 +43,7 @@ def pack(cells: np.ndarray, present: np.ndarray, totals: np.ndarray) -> bytes:
     totals = np.ascontiguousarray(totals, np.int64)
     if len(cells) != len(present):
         raise ValueError(f"{len(cells)} partners, but {len(present)} say whether they are there")
-    return _kernels().pack_cells(cells, present, totals).tobytes()
+    return _kernels(1, len(cells)).pack_cells(cells, present, totals).tobytes()
 
 
 def pack_diagonal(both: np.ndarray, totals: np.ndarray, present: np.ndarray) -> bytes:
@@ -98,7 +101,9 @@ def unpack(
     both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
     totals = np.zeros((length, n), np.int64)
     present = np.zeros((partners, length), np.bool_)
-    if length and not _kernels().unpack_block(data, offsets, both, rows, columns, totals, present):
+    if length and not _kernels(length, partners).unpack_block(
+        data, offsets, both, rows, columns, totals, present
+    ):
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
     return both, rows, columns, totals, present
 
@@ -157,9 +162,10 @@ def _numbers(code: bytes) -> np.ndarray:
     return np.add.reduceat((data & 127).astype(np.int64) << (7 * np.minimum(place, 8)), first)
 
 
-def _kernels() -> ModuleType:
-    try:
-        from faultscape.comparison.kernels import codes as packed
-    except ImportError:
-        from faultscape.comparison.kernels import plain_codes as packed  # type: ignore[no-redef]
-    return packed
+def _kernels(codes: int, partners: int) -> ModuleType:
+    compiled = _KERNELS.ready(codes * (_A_CODE + partners * _A_PARTNER))
+    if compiled is None:
+        from faultscape.comparison.kernels import plain_codes
+
+        return plain_codes
+    return compiled

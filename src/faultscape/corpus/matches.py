@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find, id_pattern
 from faultscape.errors import CorpusError
@@ -127,9 +128,10 @@ def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
                 " folders as the images"
             )
         if candidates and candidates[0] in matched:
+            own = candidates[0].count("/") if f.id.endswith(candidates[0]) else 0  # folders of the image
             raise CorpusError(
                 f"{matched[candidates[0]]} and {f.path} both match image {candidates[0]!r}; give"
-                " maps the same folders as the images"
+                f" maps the same folders as the images, or one folder alone: {Path(f.path).parents[own]}"
             )
         if candidates:
             matched[candidates[0]] = f.path

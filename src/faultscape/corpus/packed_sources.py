@@ -91,8 +91,9 @@ def is_saved(folder: str) -> bool:
     )
 
 
-def instead_of(folder: str) -> str:
-    """Return the advice for a folder that holds tars or tables instead of images; '' for any other.
+def instead_of(folder: str, *, wants_maps: bool = False) -> str:
+    """Return the advice for a folder that holds tars or tables instead of images, or results of tools instead
+    of label maps; '' for any other.
 
     >>> instead_of("no such folder")
     ''
@@ -102,6 +103,12 @@ def instead_of(folder: str) -> str:
             ending = os.path.splitext(name)[1].lower()
             if ending in (".tar", ".parquet"):
                 return f"; its images are within files: give {shlex.quote(os.path.join(above, f'*{ending}'))}"
+            if wants_maps and ending == ".json":
+                return (
+                    f"; results and labels of COCO are a file: give {shlex.quote(os.path.join(above, name))}"
+                )
+            if wants_maps and ending == ".txt" and "labels" in Path(folder).parts:
+                return "; outlines of ultralytics are read from the folder that has labels/"
     return ""
 
 

@@ -106,7 +106,7 @@ def find(
             jpegs = jpegs_instead(argument, what) if ".jpg" not in endings else ""
             raise CorpusError(
                 f"{argument}: {jpegs or f'no {what} found; expected files ending in {_listed(endings)}'}"
-                f"{packed_sources.instead_of(argument)}"
+                f"{packed_sources.instead_of(argument, wants_maps='.jpg' not in endings)}"
             )
         relative = [_relative(path, folder) for path in files]
         if not stores and (remote := next(filter(store.is_address, files), None)):

@@ -95,6 +95,11 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
     """Return the images of a file whose JSON is already parsed, as `coco_of` does; with ``each``, an
     annotation with an undefined category has no class, so that it affects only its own image.
     """
+    if isinstance(document, dict) and "samples" in document and "images" not in document:
+        raise CorpusError(
+            f"{path}: is of a FiftyOne data set, not of COCO; give the folder of one of its fields,"
+            " fields/NAME, or export it as ImageSegmentationDirectory"
+        )
     images, annotations, categories = object_lists(document, TABLES, path, "a COCO file", CorpusError)
     names: dict[Id, str] = {}
     for k, category in enumerate(categories):

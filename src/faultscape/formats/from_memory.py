@@ -121,7 +121,10 @@ def one_map(value: Any, name: str, error: _Error = LabelMapError) -> np.ndarray:
     label_map = checked_arrays.label_map(as_array(value), name, error)
     if label_map.min() < 0 or label_map.max() > _MOST_ID:
         wrong = int(label_map.min() if label_map.min() < 0 else label_map.max())
-        raise error(f"{name}: holds the value {wrong}; class ids are 0 to {_MOST_ID}")
+        raise error(
+            f"{name}: holds the value {wrong}; class ids are 0 to {_MOST_ID}, and void is one of"
+            " them, usually 255"
+        )
     return np.ascontiguousarray(label_map, np.uint8 if label_map.max() < 256 else np.uint16)
 
 
@@ -160,8 +163,13 @@ def write_images(given: Iterable[Any], folder: Path) -> list[Path]:
     for number, value in enumerate(given):
         image = as_array(value.convert("RGB") if hasattr(value, "convert") else value)  # of PIL, in any mode
         if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape[2:] != (3,):
-            about = f"{image.dtype} of shape {image.shape}" if isinstance(image, np.ndarray) else type(value)
-            raise ModelError(f"images, image {number}: expected H x W x 3 of uint8; got {about}")
+            about = (
+                f"{image.dtype} of shape {image.shape}"
+                if isinstance(image, np.ndarray)
+                else type(value).__name__
+            )
+            cure = "; convert floats with (255 * image).round().astype('uint8')" * about.startswith("float")
+            raise ModelError(f"images, image {number}: expected H x W x 3 of uint8; got {about}{cure}")
         files.append(folder / f"{number:06}.png")
         files[-1].write_bytes(encode_pixels(image))
     return files

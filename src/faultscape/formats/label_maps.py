@@ -152,8 +152,9 @@ def _picture(
     if (unknown := ids == UNKNOWN).any():
         y, x = np.argwhere(unknown)[0]
         r, g, b = values[y, x].tolist()
+        grey = "; its three channels are equal: save one of them" if (values == values[..., :1]).all() else ""
         raise LabelMapError(
             f"{path}: has three channels and the colour ({r}, {g}, {b}) at column {x}, row {y} is not a"
-            " class's colour"
+            f" class's colour{grey}"
         )
     return ids

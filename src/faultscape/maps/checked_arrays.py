@@ -9,7 +9,8 @@ that mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,18 @@ def images(maps: Any, name: str, error: _Error = LabelMapError) -> list[Any]:
 
 def each_image(maps: Any, name: str, error: _Error = LabelMapError) -> Iterable[Any]:
     """Return the same without holding what comes one by one."""
+    if isinstance(maps, Mapping):
+        raise error(f"{name}: expected maps, I x H x W; got a dict; give its maps in an order, as a list")
     if isinstance(maps, np.ndarray):
         if maps.ndim < 2:
             raise error(f"{name}: expected maps, I x H x W; got {maps.dtype} of shape {maps.shape}")
         return [maps] if maps.ndim == 2 else maps
-    if maps is None or isinstance(maps, str | bytes) or not isinstance(maps, Iterable):
+    if isinstance(maps, str | os.PathLike):
+        raise error(
+            f"{name}: expected maps in memory, I x H x W; got {_described(maps, None)}; `fs.measure` measures"
+            " folders, and fs.formats.read_map reads one file"
+        )
+    if maps is None or isinstance(maps, bytes) or not isinstance(maps, Iterable):
         raise error(f"{name}: expected maps, I x H x W; got {_described(maps, None)}")
     return [maps] if _is_rows(maps) else maps
 
@@ -173,16 +181,27 @@ def _fits(count: int, axes: str) -> bool:
 
 
 def _described(values: Any, array: np.ndarray | None) -> str:
-    if values is None or isinstance(values, str | bytes):
-        return repr(values)[:60]
+    if values is None or isinstance(values, str | bytes | os.PathLike):
+        return repr(str(values) if isinstance(values, os.PathLike) else values)[:60]
     if array is None:
         return "rows of different lengths" if isinstance(values, list | tuple) else type(values).__name__
-    return f"{array.dtype} of shape {array.shape}"
+    if array.dtype.kind == "O" and not array.ndim:  # as NumPy reads what is no array
+        return type(values).__name__
+    kind = {"U": "text", "S": "text", "O": "objects"}.get(array.dtype.kind, array.dtype)
+    return f"{kind} of shape {array.shape}"
 
 
 def _cure(array: np.ndarray | None, axes: str) -> str:
-    """Return what to do with scores, or labels that are floats, where labels are expected."""
-    if array is None or array.dtype.kind != "f":
+    """Return what to do with scores, and with labels of another type or shape, where labels are expected."""
+    if array is None or not array.ndim:
+        return ""
+    if array.dtype.kind in "biu" and 1 in array.shape and array.ndim == len(axes.split(" x ")) + 1:
+        return f"; .squeeze({array.shape.index(1)}) removes the axis of length 1"
+    if array.dtype.kind in "US":
+        return "; convert names of classes to ids: [names.index(name) for name in ...]"
+    if array.dtype.kind == "O":
+        return "; give an array of integers, one for each image"
+    if array.dtype.kind != "f":
         return ""
     if _fits(array.ndim, axes):
         return "; convert labels with .astype(int)"

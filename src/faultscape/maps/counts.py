@@ -30,8 +30,11 @@ import numpy as np
 
 from faultscape.errors import LabelMapError
 from faultscape.maps import checked_arrays
+from faultscape.maps.kernel_choice import Kernels
 
 Maps = np.ndarray | Sequence[np.ndarray]
+_KERNELS = Kernels("faultscape.maps.kernels.joint_runs", seconds=7)
+_A_PIXEL = 2e-8  # seconds of the plain kernels for a pixel of a map
 _SLOTS = 1 << 13
 _CELLS = 40_000  # of a block's histogram: fits a second-level cache
 # the workspace of each thread, reused for every image so that no new memory pages are needed
@@ -48,7 +51,7 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
     stack = _stack(maps)
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
     out = np.zeros((len(pairs), n * n), np.int64)
-    kernels = _kernels()
+    kernels = _kernels(stack)
     if kernels is None:
         from faultscape.maps.kernels import plain_joint_runs
 
@@ -88,7 +91,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
     both = np.zeros((len(pairs), n), np.int64)
     totals = np.zeros((len(stack), n), np.int64)
-    kernels = _kernels()
+    kernels = _kernels(stack)
     if kernels is None:
         from faultscape.maps.kernels import plain_joint_runs
 
@@ -118,7 +121,7 @@ def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
     ([[0, 1], [0, 0]], [1, 2])
     """
     stack = _stack(maps)
-    if _kernels() is None:
+    if _kernels(stack) is None:
         from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
@@ -310,13 +313,9 @@ def _from_planes(
         plain_joint_runs.both_of_tuples(columns, np.ones(rest, np.int64), pairs, both, totals)
 
 
-def _kernels() -> Any:
-    """Return the compiled kernels, or None if numba cannot be imported."""
-    try:
-        from faultscape.maps.kernels import joint_runs as compiled
-    except ImportError:
-        return None
-    return compiled
+def _kernels(stack: Sequence[np.ndarray] = ()) -> Any:
+    """Return the compiled kernels, or None if the plain ones serve these maps."""
+    return _KERNELS.ready(sum(m.size for m in stack) * _A_PIXEL)
 
 
 def vote_entropy(maps: Maps, n: int) -> float:

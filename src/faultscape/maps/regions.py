@@ -12,14 +12,18 @@ Source: Zhang et al. 2021, section III-A (regions), Rosenfeld and Pfaltz 1966 (t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from faultscape.errors import LabelMapError, OptionError
+from faultscape.maps.kernel_choice import Kernels
 
 VOID = ("cut", "bridge")
+_KERNELS = Kernels("faultscape.maps.kernels.regions", seconds=9)
+_A_PIXEL, _A_LABEL = 1e-7, 2e-8  # seconds of the plain kernels for a pixel, and for it and each label
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +63,10 @@ def number(
     ([[0, 1], [1, 0]], [1, 0], [2, 2])
     """
     reach = _reach(connectivity)
-    runs = _runs(_map(labels), none, reach, given=False)
-    return _spread(runs, labels.shape), runs[2], _areas(runs)
+    labels = _map(labels)
+    kernels = _kernels(labels)
+    runs = _runs(labels, none, reach, kernels, given=False)
+    return _spread(runs, labels.shape), runs[2], _areas(runs, kernels)
 
 
 def overlaps(
@@ -108,19 +114,19 @@ def overlaps(
         kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
         # a label of its own, which forms no region
         prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))
-    t = _runs(truth, n, reach, given=given)
-    p = _runs(prediction, n + 1, reach, given=given)
-    kernels = _kernels()
+    kernels = _kernels(truth, prediction, sums=confidence is not None)
+    t = _runs(truth, n, reach, kernels, given=given)
+    p = _runs(prediction, n + 1, reach, kernels, given=given)
     if kernels is None:
         from faultscape.maps.kernels import plain_regions
 
         pairs = plain_regions.overlap(t[1], p[1], len(p[2]))
     else:
         pairs = kernels.overlap(t[0], t[1], p[0], p[1], len(t[2]), len(p[2]))
-    areas_t = _areas(t)
-    areas_p = _areas(p)
+    areas_t = _areas(t, kernels)
+    areas_p = _areas(p, kernels)
     outside = pairs[3]
-    mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape)
+    mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape, kernels)
     return _existing(
         Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean)
     )
@@ -161,12 +167,11 @@ def _existing(table: Overlaps) -> Overlaps:
 
 
 def _runs(
-    labels: np.ndarray, none: int, reach: int, *, given: bool
+    labels: np.ndarray, none: int, reach: int, kernels: Any, *, given: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (starts of runs, region of each run, label of each region); without numba one region number per
-    pixel, and no starts.
+    """Return (starts of runs, region of each run, label of each region); from plain kernels one region number
+    per pixel, and no starts.
     """
-    kernels = _kernels()
     if kernels is None:
         from faultscape.maps.kernels import plain_regions
 
@@ -185,15 +190,16 @@ def _runs(
     return starts, regions, names
 
 
-def _areas(runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+def _areas(runs: tuple[np.ndarray, np.ndarray, np.ndarray], kernels: Any) -> np.ndarray:
     starts, regions, names = runs
-    kernels = _kernels()
     if kernels is None:
         return np.bincount(regions[regions >= 0], minlength=len(names)).astype(np.int64)
     return kernels.measure_runs(starts, regions, len(names))
 
 
-def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def _means(
+    t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tuple[int, int], kernels: Any
+) -> np.ndarray:
     """Return the mean confidence of each predicted region over its pixels that are not void in the truth."""
     if confidence.shape != shape:
         raise LabelMapError(
@@ -203,7 +209,6 @@ def _means(t: Any, p: Any, confidence: np.ndarray, areas: np.ndarray, shape: tup
     kind = np.float64 if confidence.dtype.kind != "f" or confidence.dtype.itemsize > 4 else np.float32
     # kernels support neither float16 nor a foreign byte order
     values = np.ascontiguousarray(confidence, kind).reshape(-1)
-    kernels = _kernels()
     if kernels is None:
         inside = (p[1] >= 0) & (t[1] >= 0)
         sums = np.bincount(p[1][inside], weights=values[inside], minlength=len(p[2]))
@@ -243,10 +248,13 @@ def _reach(connectivity: int) -> int:
     return int(connectivity == 8)
 
 
-def _kernels() -> Any:
-    """Return the compiled kernels, or None if numba cannot be imported."""
-    try:
-        from faultscape.maps.kernels import regions as compiled_regions
-    except ImportError:
-        return None
-    return compiled_regions
+def _kernels(*maps: np.ndarray, sums: bool = False) -> Any:
+    """Return the compiled kernels, or None if the plain ones serve these maps: for ``sums`` of confidence
+    never, since they add in another order.
+    """
+    seconds = math.inf if sums else 0.0
+    for labels in maps:
+        small = labels.dtype.itemsize < 4
+        kinds = np.count_nonzero(np.bincount(labels.reshape(-1))) if small else int(labels.max()) + 1
+        seconds += labels.size * (_A_PIXEL + _A_LABEL * kinds)
+    return _KERNELS.ready(seconds)

@@ -24,12 +24,15 @@ import numpy as np
 import zstandard
 
 from faultscape.errors import LabelMapError
+from faultscape.maps.kernel_choice import Kernels
 from faultscape.maps.kernels import plain_rows
 
 UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
 # magic, version, bytes per label, height, width, widest row, ops, labels, lengths
 _HEAD = struct.Struct("<2sBBIIIIII")
+_KERNELS = Kernels("faultscape.maps.kernels.rows", seconds=5)
+_A_RUN = 1e-5  # seconds of the plain loops
 _SUM = struct.Struct("<I")  # checksum of everything before and after it
 _MAGIC = b"FR"
 _VERSION = 2
@@ -60,12 +63,16 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
         label_map = label_map.astype(np.uint8 if high < 256 else np.uint16)
     label_map = np.ascontiguousarray(label_map, label_map.dtype.newbyteorder("="))
     height, width = label_map.shape
+    label_map = label_map.view()
+    label_map.flags.writeable = False  # one type for numba, whoever gives it
     counts, ends, values = plain_rows.find_runs(label_map)
     ways = np.empty(height, np.uint8)
     ops = np.empty(2 * len(ends) + 1, np.uint8)
     new = np.empty(3 * len(ends) + 9, label_map.dtype)
     lengths = np.empty(len(ends), np.uint32)
-    n_ops, n_labels, n_lengths, widest = _kernels().tell_rows(
+    # a row of more runs than that is noise, and copied whole
+    told = int(counts[3 * counts <= width].sum()) + height
+    n_ops, n_labels, n_lengths, widest = _kernels(told * _A_RUN).tell_rows(
         label_map, counts, ends, values, ways, ops, new, lengths
     )
     itemsize = label_map.dtype.itemsize
@@ -93,7 +100,10 @@ def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None 
             out = np.empty((height, width), known.dtype)
         except MemoryError:
             raise LabelMapError(f"a label map of {height} x {width} does not fit into memory") from None
-    state, label = _kernels().draw_rows(raw, *head, _wide(width), known, unknown, out.reshape(-1))
+    drawn = head[4] + head[5]
+    state, label = _kernels(drawn * _A_RUN).draw_rows(
+        raw, *head, _wide(width), known, unknown, out.reshape(-1)
+    )
     if state == plain_rows.GOOD:
         return out
     if state == plain_rows.DAMAGED:
@@ -201,9 +211,5 @@ _codec = _Codec()
 _SAME: dict[int, np.ndarray] = {}
 
 
-def _kernels() -> ModuleType:
-    try:
-        from faultscape.maps.kernels import rows as compiled_rows
-    except ImportError:
-        return plain_rows
-    return compiled_rows
+def _kernels(seconds: float = 0.0) -> ModuleType:
+    return _KERNELS.ready(seconds) or plain_rows

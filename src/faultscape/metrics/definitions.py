@@ -11,6 +11,7 @@ name.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, get_args
 
@@ -161,6 +162,13 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "rounding": get_args(Rounding),
     "track": ("", *get_args(Track)),
 }
+_ELSEWHERE = {  # {what other libraries call an option: our name}
+    "ignore_index": "void",
+    "ignore_label": "void",
+    "ignore_class": "void",
+    "num_classes": "classes",
+    "average": "over",
+}
 _SMIYC = {
     "pooling": "pooled",
     "fpr_rule": "first",
@@ -180,6 +188,18 @@ PRESETS: dict[Preset, dict[str, str]] = {
     "rom-rum": {"absent": "zero"},
     "s0-printed": {"over": "all", "pooling": "per_image"},
 }
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """Return which of the ``known`` options was probably meant by one that is not, or nothing; what other
+    libraries call it is known.
+
+    >>> meant("ignore_index", ["void", "over"]), meant("ovr", ["void", "over"]), meant("x", ["void"])
+    (". Did you mean 'void'?", ". Did you mean 'over'?", '')
+    """
+    other = _ELSEWHERE.get(name, "")
+    found = f" Did you mean {other!r}?" if other in known else closest(name, [*known])
+    return f".{found}" if found else ""
 
 
 def define(preset: Preset | None = None, **given: Any) -> Definitions:
@@ -202,6 +222,7 @@ def define(preset: Preset | None = None, **given: Any) -> Definitions:
         if name not in known:
             raise OptionError(
                 f"{name!r} is not a choice of a measurement; known are {', '.join(sorted(known))}"
+                f"{meant(name, sorted(known))}"
             )
         if name in _CHOICES and value not in _CHOICES[name]:
             words = ", ".join(str(v) or "none" for v in _CHOICES[name])

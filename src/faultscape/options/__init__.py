@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultscape.lazy_names import unknown_name
 from faultscape.verbs.collect.options import Grouping, KnownData, Storage, WebImages
 from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.label.options import SessionRules
@@ -43,3 +44,11 @@ __all__ = [
     "VoteRules",
     "WebImages",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(unknown_name(__name__, name, __all__), name=name)

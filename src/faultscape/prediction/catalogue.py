@@ -440,5 +440,10 @@ def _why_none(source: str, task: str) -> str:
             "contains only weights, not a network; write a function that builds the network and loads them,"
             " and pass it as file.py:function"
         )
+    if ending in (".npy", ".npz"):
+        return (
+            "one file of arrays is not a model; save a file for each image in a folder, or give the arrays in"
+            " Python: fs.predict(STUDY, {NAME: array})"
+        )
     written = [kind.written for kind in SOURCES if task in kind.tasks]
     return f"a model is {', '.join(written[:-1])} or {written[-1]}"

@@ -101,8 +101,8 @@ def _kept_in_place(folder: str) -> Iterator[None]:
             os.close(number)
 
 
-def hold(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed, and return whether that was possible."""
+def hold(file: IO[bytes] | int) -> bool:
+    """Lock a file, or the number of an open one, until it is closed, and return whether that was possible."""
     try:
         import fcntl
 

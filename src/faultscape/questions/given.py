@@ -6,16 +6,16 @@ asked for by it. Maps are checked once, and all of them, before anything is chos
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from faultscape.arguments import ClassList, shown
 from faultscape.choices import Task
-from faultscape.classes.class_lists import allowed, resolve
-from faultscape.errors import LabellingError, ModelError, counted
+from faultscape.classes.class_lists import SAY_OTHERWISE, allowed, resolve
+from faultscape.errors import LabellingError, ModelError, OptionError, counted
 from faultscape.formats import from_memory
 from faultscape.maps.checked_arrays import label_map
 from faultscape.nouns import Classes
@@ -68,6 +68,8 @@ class Models:
             )
         if len(self.maps) < 2:
             raise ModelError(f"maps: {counted(len(self.maps), 'model')}; give at least two, to compare them")
+        if self.task is not None and self.task not in get_args(Task):
+            raise OptionError(f"task must be {' or '.join(get_args(Task))}; got {self.task!r}")
         models = {str(name): value for name, value in self.maps.items()}
         held = {name: value for name, value in models.items() if not from_memory.is_function(value)}
         self._refuse(models, held)
@@ -75,9 +77,12 @@ class Models:
         found = {name: _values(name, value, classifies=classifies) for name, value in held.items()}
         keys, images = _keys(found, self.images)
         values = [one for _, of_one in found.values() for one in of_one]
+        classes = _classes(self.classes, self.void, values)
+        for name, (_, of_one) in found.items():
+            _refuse_other_classes(name, keys, of_one, classes)
         return Given(
             CLASSIFICATION if classifies else "segmentation",
-            _classes(self.classes, self.void, values),
+            classes,
             keys,
             {name: found[name][1] if name in found else value for name, value in models.items()},
             images,
@@ -101,9 +106,15 @@ def _values(name: str, value: Any, *, classifies: bool) -> tuple[tuple[str, ...]
     """Return the ids of a model's maps or answers, None without ids, and these."""
     if value is None or isinstance(value, bytes | int | float):
         raise ModelError(f"{name}: expected maps, answers or a function; got {shown(value)}")
+    if getattr(value, "ndim", 0) == 2 and "float" in str(value.dtype):
+        raise ModelError(
+            f"{name}: expected maps (I, H, W) or class ids (I,); got {value.dtype} of shape"
+            f" {tuple(value.shape)}; of scores (I, C), give the class of the largest: .argmax(1)"
+        )
     if classifies and not from_memory.are_answers(value):
         raise ModelError(
-            f"{name}: gives maps, but another model one class an image; compare models of a kind"
+            f"{name}: gives maps or scores, and classifiers give one class id an image, (I,), for example"
+            " scores.argmax(1); compare models of a kind"
         )
     if classifies:
         return from_memory.answers(value, name)
@@ -130,6 +141,11 @@ def _keys(
             keys = ids or keys
             images = _in_order("images", tuple(map(str, images)), list(images.values()), ids, first)
         else:
+            if from_memory.is_place(images) or not isinstance(images, Iterable):
+                raise ModelError(
+                    "images: expected arrays, PIL images or paths, one for each image; got"
+                    f" {shown(images)}; the files of a folder: sorted(Path(FOLDER).iterdir())"
+                )
             images = list(images)
         keys = keys if found else tuple(range(len(images))) if ids is None else keys
         if len(images) != len(keys):
@@ -168,7 +184,7 @@ def _in_order(
 
 def _classes(classes: ClassList | None, void: int | Sequence[int], values: list[Any]) -> Classes:
     """Return the class list: as given, or as many classes as the largest id in what models say needs."""
-    voids = (void,) if isinstance(void, int) else tuple(void)
+    voids = (void,) if isinstance(void, int | str) else tuple(void)
     if classes is not None:
         return resolve(classes, void=voids)
     held = (
@@ -184,6 +200,18 @@ def _classes(classes: ClassList | None, void: int | Sequence[int], values: list[
     return resolve(most + 1, void=voids)
 
 
+def _refuse_other_classes(name: str, keys: Sequence[Key], values: Sequence[Any], classes: Classes) -> None:
+    """Raise ModelError for a map, or an answer, of a model with a value that is neither a class nor void."""
+    known = {*classes.ids, *classes.void}
+    for key, one in zip(keys, values, strict=True):
+        held = np.flatnonzero(np.bincount(np.ravel(one))).tolist()
+        odd = next((value for value in held if value not in known), None)
+        if odd is not None:
+            raise ModelError(
+                f"{name}, image {key}: holds the value {odd}; allowed are {allowed(classes)}{SAY_OTHERWISE}"
+            )
+
+
 def _size(label_map_: np.ndarray) -> str:
     height, width = label_map_.shape
     return f"{width} x {height}"
@@ -196,10 +224,15 @@ class Labels:
 
     def __init__(self, label: Any, given: Given) -> None:
         if label is None or from_memory.is_place(label) or isinstance(label, bytes | int | float):
+            more = "; labels in files are read by `fs.label.import_`, in a study" * from_memory.is_place(
+                label
+            )
             raise LabellingError(
                 f"label: expected a function of one image, or the truth (an array, a list, {{id: mask}}); got"
-                f" {shown(label)}"
+                f" {shown(label)}{more}"
             )
+        if given.task != CLASSIFICATION and getattr(label, "ndim", 3) == 2 and len(given.keys) == 1:
+            label = [label]  # the mask of the one image, as its maps are given
         number = len(label) if hasattr(label, "__len__") and not callable(label) else len(given.keys)
         if number != len(given.keys) and not isinstance(label, Mapping):
             raise LabellingError(
@@ -220,7 +253,13 @@ class Labels:
             return None
         if self._given.task == CLASSIFICATION:
             return from_memory.answers([found], name, LabellingError)[1][0]
-        mask = label_map(from_memory.as_array(found), name, LabellingError)
+        found = from_memory.as_array(found)
+        if getattr(found, "ndim", 2) == 3 and callable(self._label):
+            raise LabellingError(
+                f"{name}: the function returned {found.dtype} of shape {found.shape}; return the mask of this"
+                " image alone, H x W"
+            )
+        mask = label_map(found, name, LabellingError)
         if mask.shape[::-1] != size:
             raise LabellingError(
                 f"{name}: is {_size(mask)} pixels, its image {size[0]} x {size[1]}; both must have the same"
@@ -229,8 +268,7 @@ class Labels:
         known = {*self._given.classes.ids, *self._given.classes.void}
         if odd := sorted(set(np.unique(mask).tolist()) - known):
             raise LabellingError(
-                f"{name}: holds the value {odd[0]}; allowed are {allowed(self._given.classes)}; say otherwise"
-                " with classes= and void="
+                f"{name}: holds the value {odd[0]}; allowed are {allowed(self._given.classes)}{SAY_OTHERWISE}"
             )
         return mask
 

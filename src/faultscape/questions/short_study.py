@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -19,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import FaultscapeError, ModelError, counted
+from faultscape.errors import FaultscapeError, LabellingError, ModelError, counted
 from faultscape.formats import from_memory
 from faultscape.questions.answers import Better
 from faultscape.questions.given import Given, Key, Labels
@@ -43,6 +44,31 @@ from faultscape.verbs.rank import rank
 
 HERE = "local"  # the engine: small work is done before a process has started
 _STUDY = "STUDY"  # stands for the folder in what people read
+
+_OPTIONS = frozenset({"budget", "goal", "per-class", "seed", "top"})  # those that questions have too
+
+
+@contextmanager
+def own_notes() -> Iterator[None]:
+    """Print the notes of a verb in the words of a question."""
+    told = io.StringIO()
+    with redirect_stdout(told):
+        yield
+    for line in told.getvalue().splitlines():
+        print(own_words(line))
+
+
+def own_words(line: str) -> str:
+    """Return a message of a verb without what only a study has: commands, and options that questions lack.
+
+    >>> own_words("1 image is few; `select --budget 12` draws more; another --seed, others")
+    '1 image is few; another seed, others'
+    """
+    first, *others = line.split("; ")
+    kept = [
+        clause for clause in others if "`" not in clause and {*re.findall(r"--([a-z-]+)", clause)} <= _OPTIONS
+    ]
+    return re.sub(r"--([a-z-]+)", lambda word: word[1].replace("-", "_"), "; ".join([first, *kept]))
 
 
 class ShortStudy:
@@ -69,7 +95,7 @@ class ShortStudy:
             try:
                 yield study
             except FaultscapeError as error:  # of a study that nobody has seen
-                error.args = study._without_place(map(str, error.args))
+                error.args = study._without_place(own_words(str(part)) for part in error.args)
                 raise
 
     @property
@@ -108,7 +134,14 @@ class ShortStudy:
                 self._discard([self.ids[key] for key, one in found.items() if one is None])
 
     def ranked(self, selection: str, seed: int) -> Better:
-        """Return the standings of a selection, with the verdict on the study."""
+        """Return the standings of a selection, with the verdict on the study; LabellingError without any
+        label.
+        """
+        if not self.labelled:
+            raise LabellingError(
+                f"label: gave None for {counted(len(self.asked), 'chosen image')}; give the mask or class id"
+                " of one at least"
+            )
         with redirect_stdout(io.StringIO()):
             found = rank(self.root, selection=selection, seed=seed, engine=HERE)
         verdict = replace(found.verdict, lines=self._without_place(found.verdict.lines), next="", hours=None)

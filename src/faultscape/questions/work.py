@@ -12,7 +12,8 @@ from faultscape.nouns import MAIN
 from faultscape.questions.answers import Better, Failures
 from faultscape.questions.cases import cases
 from faultscape.questions.given import Labels, Models
-from faultscape.questions.short_study import HERE, ShortStudy
+from faultscape.questions.short_study import HERE, ShortStudy, own_notes
+from faultscape.study.settings import CLASSIFICATION
 from faultscape.verbs.select import select
 from faultscape.verbs.status.more_images import pool_size
 
@@ -30,7 +31,8 @@ def better(models: Models, label: Any, budget: int, goal: Goal, seed: int) -> Be
     with ShortStudy.of(given) as short:
         most = min(budget, pool_size(short.study))
         first = min(most, ROUND) if goal == "best" else most
-        select(short.root, goal=goal, budget=first, seed=seed, engine=HERE)
+        with own_notes():
+            select(short.root, goal=goal, budget=first, seed=seed, engine=HERE)
         short.label_chosen(goal, labels)
         for done in range(first, most, ROUND):
             if not _drew_more(short, goal, min(ROUND, most - done)):
@@ -53,9 +55,17 @@ def _drew_more(short: ShortStudy, goal: Goal, number: int) -> bool:
 def failures(models: Models, label: Any, per_class: int | None, top: int | None, seed: int) -> Failures:
     """Return the images on which models differ most, and, with labels, their standings."""
     given = models.read()
+    classifies = given.task == CLASSIFICATION
+    if (per_class if classifies else top) is not None:
+        has, takes = ("per_class", "top") if classifies else ("top", "per_class")
+        raise OptionError(
+            f"{has} does not apply to {'classifiers' if classifies else 'label maps'}; {takes} says how many"
+            f" images {'each pair' if classifies else 'a class of two models'} gets"
+        )
     labels = None if label is None else Labels(label, given)
     with ShortStudy.of(given) as short:
-        select(short.root, per_class=per_class, top=top, seed=seed, engine=HERE)
+        with own_notes():
+            select(short.root, per_class=per_class, top=top, seed=seed, engine=HERE)
         if labels is not None:
             short.label_chosen(MAIN, labels)
         study = short.study

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from faultscape.classes.class_lists import table
 from faultscape.errors import StudyError
@@ -78,6 +77,8 @@ def _answers(
     """Return (I, K) places and probabilities of one model or truth, -1 and NaN where missing; K is at most
     ``most``.
     """
+    import pyarrow.compute as pc
+
     parts = [read_part(folder, name, part, ["id", "runs"]) for name, part in sorted(manifest.items())]
     whole = (
         pa.concat_tables(parts)

@@ -92,6 +92,8 @@ class Study:
         skip_damaged: bool = False,
         database: Database | None = None,
     ) -> None:
+        if not isinstance(root, str | os.PathLike):
+            raise StudyError(f"Study: expected the path of a study's folder; got {root!r:.60}")
         self.root = Path(root)
         self.called = called or os.fspath(root)
         self._skip_damaged = skip_damaged

@@ -8,6 +8,7 @@ Only the classes below are ever made, from values of the types of their fields, 
 from __future__ import annotations
 
 import json
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -36,6 +37,13 @@ KINDS = {  # {class: the module that has it}
     "Status": "faultscape.verbs.status.signature",
     "Verdict": "faultscape.reporting.verdict",
 }
+_READ_BY = {  # {ending of another file: what reads it}
+    ".csv": "; a table of scores is ranked by `fs.rank_table`",
+    ".parquet": "; a table of scores is ranked by `fs.rank_table`",
+    ".npy": "; maps of a model are read by `fs.predict`",
+    ".npz": "; maps of a model are read by `fs.predict`",
+    ".png": "; a label map is read by `fs.formats.read_map`",
+}
 # raised where the parts of a file do not fit each other
 _AT_ODDS = (
     ArithmeticError,
@@ -60,6 +68,12 @@ def load(path: str | Path) -> Result:
     ...     fs.load(f"{folder}/scale.json") == scale
     True
     """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ResultError(
+            f"load: expected the path of a result, such as STUDY/standings.json; got {path!r:.60}"
+        )
+    if "://" in str(path):
+        raise ResultError(f"{path} is not on this machine; download it, and load the file")
     held = _read(Path(path))
     try:
         found = _of_file(held, Path(path)) if "result" in held else _of_study(held, Path(path))
@@ -90,7 +104,8 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ResultError(f"{path}: {reason(error)}") from None
     except ValueError as error:
-        raise ResultError(f"{path} is not JSON: {error}") from None
+        instead = _READ_BY.get(path.suffix.lower(), "")
+        raise ResultError(f"{path} is not a result, which is JSON ({error}){instead}") from None
     if not isinstance(found, dict):
         raise ResultError(f"{path} is not a result: expected an object, {{...}}; got {str(found)[:40]}")
     return cast("dict[str, Any]", found)
@@ -123,9 +138,10 @@ def _of_study(held: dict[str, Any], path: Path) -> Result:
         return built({"path": str(path.parent), "document": held}, kind_of("Reliability"))
     if "datasets" in held or isinstance(held.get("models"), dict):
         return built({"path": str(path.parent), "document": held}, kind_of("Measured"))
+    coco = "; masks of COCO are read by `fs.predict`, labels by `fs.label.import_`"
     raise ResultError(
         f"{path} is not a result: expected a file that `save` wrote, or standings.json, plan.json,"
-        " measure.json or reliability.json of a study"
+        f" measure.json or reliability.json of a study{coco if 'annotations' in held else ''}"
     )
 
 

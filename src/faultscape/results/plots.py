@@ -38,6 +38,7 @@ PALETTE = (
 _GREY = "#888888"  # of what is no model
 _LONGEST = 30  # characters of a name
 _WIDEST = 46  # characters of a line of text below or above a drawing
+_LEGEND = 6  # lines whose names have room inside a drawing
 _FEW = 12  # rows and columns of a matrix whose cells have room for a number
 
 
@@ -132,15 +133,15 @@ def matrix(
     title: str,
 ) -> Axes:
     """Draw a matrix as coloured cells, with numbers where there is room; unknown cells stay empty."""
-    cells = min(0.55 * max(len(rows), 2), 8.0)
-    names = 0.075 * min(max(map(len, rows), default=0), _LONGEST)
-    on = _axes(ax, height=max(1.0 + cells + names, 3.0), width=max(2.2 + cells + names, 5.0))
+    high, wide = (min(0.55 * max(len(names), 2), 8.0) for names in (rows, columns))
+    beside, below = (0.075 * min(max(map(len, names), default=0), _LONGEST) for names in (rows, columns))
+    on = _axes(ax, height=max(1.0 + high + below, 3.0), width=max(2.2 + wide + beside, 5.0))
     known = [value for row in values for value in row if _is_known(value)]
     most = max(known, default=1.0)
     least = min(known, default=0.0)
     drawn = [[most if value == math.inf else value for value in row] for row in values]
     image = on.imshow(drawn, cmap="viridis", vmin=least, vmax=most if most > least else least + 1)
-    if len(rows) <= _FEW:
+    if max(len(rows), len(columns)) <= _FEW:
         for i, row in enumerate(values):
             for k, value in enumerate(row):
                 if not math.isnan(value):
@@ -267,6 +268,41 @@ def curves(
     return on
 
 
+def series(
+    ax: Axes | None,
+    lines: Mapping[str, Sequence[tuple[float, Mark]]],
+    *,
+    labels: tuple[str, str],
+    title: str,
+    models: Sequence[str] = (),
+    log: bool = False,
+) -> Axes:
+    """Draw a line for each name through its points, (x, the mark at that x), with a bar over the
+    interval of each; unknown values interrupt it. ``log`` is of the height.
+    """
+    on = _axes(ax, height=4.8)
+    colour = colours([*models, *(mark.model for held in lines.values() for _, mark in held)])
+    styles = ("-", "--", ":", "-.")
+    seen = list[str]()
+    for name, held in lines.items():
+        model = held[0][1].model if held else ""
+        look: dict[str, Any] = {"color": colour[model], "linestyle": styles[seen.count(model) % len(styles)]}
+        seen.append(model)
+        values = [math.nan if mark.value is None else mark.value for _, mark in held]
+        on.plot([x for x, _ in held], values, marker="o", markersize=4, label=f" {_named(name)}", **look)
+        for x, mark in held:
+            if _is_known(mark.low) and _is_known(mark.high):
+                on.plot([x, x], [mark.low, mark.high], color=colour[model], linewidth=1.5)
+    if log:
+        on.set_yscale("log")
+        on.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        on.yaxis.set_minor_formatter(lambda value, _: f"{value:,.0f}" if _is_leading(value) else "")
+    outside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if len(lines) > _LEGEND else {}
+    on.legend(frameon=False, fontsize=9, **outside)
+    _finish(on, *labels, title, grid="both")
+    return on
+
+
 def chosen(what: str, known: Sequence[str], default: str) -> str:
     """Return what to draw: ``what``, or the default where it is ''; ResultError if it is not known.
 
@@ -283,6 +319,9 @@ def chosen(what: str, known: Sequence[str], default: str) -> str:
 def _axes(ax: Axes | None, *, height: float, width: float = 6.4) -> Any:
     """Return the Axes to draw on: a new one, as large as its content needs, if none is given."""
     if ax is not None:
+        if not hasattr(ax, "set_xlabel"):
+            what = f"; what is drawn goes to what={ax!r}" if isinstance(ax, str) else ""
+            raise ResultError(f"plot: ax must be Axes of matplotlib; got {ax!r:.60}{what}")
         return ax
     try:
         import matplotlib.pyplot as plt

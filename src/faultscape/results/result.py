@@ -73,8 +73,12 @@ class Result:
         """Write the result to a JSON file, which `fs.load` reads back to an equal one; ResultError if it
         cannot be written.
         """
+        if not isinstance(path, str | Path) or not str(path):
+            raise ResultError(f"save: expected the path of a file; got {path!r:.60}")
         held = {"faultscape": __version__, "result": type(self).__name__, "schema": SCHEMA}
         text = json.dumps({**held, "content": plain(self)}, ensure_ascii=False, allow_nan=False, indent=1)
+        if not Path(path).absolute().parent.is_dir():
+            raise ResultError(f"{path} cannot be written: there is no folder {Path(path).parent}")
         try:
             Path(path).write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.arguments import ClassList, Place
-from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.classes.class_lists import SAY_OTHERWISE, allowed, resolve, table
 from faultscape.errors import ClassesError, LabelMapError, reason
 from faultscape.maps import checked_arrays
 from faultscape.nouns import UNKNOWN, Classes, Scale, ScaleEntry
@@ -48,13 +48,16 @@ def scale(
         labels = checked_arrays.whole_numbers(mask, f"mask {number}", LabelMapError, "H x W")
         if labels.size and labels.min() < 0:
             raise LabelMapError(
-                f"mask {number}: holds the value {int(labels.min())}; allowed are {allowed(classes)}"
+                f"mask {number}: holds the value {int(labels.min())}; allowed are"
+                f" {allowed(classes)}{SAY_OTHERWISE}"
             )
         values = np.bincount(labels.ravel(), minlength=1)
         held = np.flatnonzero(values)
         if len(values) > len(places) or (places[held] == UNKNOWN).any():
             bad = next(v for v in held.tolist() if v >= len(places) or places[v] == UNKNOWN)
-            raise LabelMapError(f"mask {number}: holds the value {bad}; allowed are {allowed(classes)}")
+            raise LabelMapError(
+                f"mask {number}: holds the value {bad}; allowed are {allowed(classes)}{SAY_OTHERWISE}"
+            )
         histograms.append(np.bincount(places[held], weights=values[held], minlength=n))
     return scale_of(np.array(histograms).reshape(-1, n), classes)
 

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 from faultscape.arguments import hints_of, needed_text, place_text, plain, refuse_other_kind, several
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, closest
 from faultscape.nouns import JsonObject
 from faultscape.terminal_lines import flag_of
 
@@ -79,7 +79,7 @@ def verb(
     def decorated(function: Callable[Given, Made]) -> Callable[Given, Made]:
         @wraps(function)
         def called(*args: Given.args, **kwargs: Given.kwargs) -> Made:
-            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            given = _bound(function, args, kwargs)
             options = options_class(called)(**given)
             if check is not None:
                 check(options)
@@ -96,6 +96,27 @@ def verb(
         return called
 
     return decorated
+
+
+def _bound(function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return {parameter: what was given for it}. OptionError for an option that the verb does not have, which
+    says where it is or what was probably meant; TypeError, as Python's own, for what is missing or too many.
+    """
+    name = function.__name__
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    if unknown := next((option for option in kwargs if option not in parameters), ""):
+        groups = {group: of.default for group, of in parameters.items() if is_dataclass(of.default)}
+        homes = {of.name: group for group, default in groups.items() for of in fields(default)}
+        if group := homes.get(unknown, ""):
+            kind = type(groups[group]).__name__
+            raise OptionError(f"{name} takes {unknown} as {group}=fs.options.{kind}({unknown}=...)")
+        near = closest(unknown, [*parameters, *homes])
+        raise OptionError(f"{name} has no option {unknown!r}.{near or ' Its help lists those that it has.'}")
+    try:
+        return signature.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}; its help shows how it is called") from None
 
 
 def _with_sections(function: Callable[..., object]) -> str:

@@ -11,7 +11,6 @@ import io
 from functools import lru_cache
 from pathlib import Path
 
-import cv2
 import numpy as np
 from PIL import Image as Pillow
 
@@ -103,6 +102,8 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
         )
     depth = _depth_values(path).astype(np.float32)
     if depth.shape != tuple(shape):
+        import cv2
+
         depth = cv2.resize(depth, (shape[1], shape[0]), interpolation=cv2.INTER_NEAREST)
     return depth
 

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
-from faultscape import plug
 from faultscape.corpus.layouts.fishyscapes import add_overlay, read_overlay
 from faultscape.corpus.stress.files import read_depth, read_object, read_textures, read_void
+from faultscape.corpus.stress.recipe_versions import METHOD, code_of, method_of_blending
 from faultscape.errors import FaultscapeError, ImageError
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.composition import Blended, blend
@@ -24,7 +24,6 @@ from faultscape.stressors.corruption import corrupt
 from faultscape.stressors.fog import Fog, add_fog
 
 PREFIX = "stress:"
-METHOD, METHOD_OF_MOTION = 1, 2  # increased when the same recipe makes different pixels
 CANNOT = "cannot be made: "  # prefix of the reason why a step fails on an unchanged parent
 
 
@@ -124,16 +123,6 @@ class Recipe:
         return replace(self, of=of)
 
 
-def method_of_blending(preset: str) -> int:
-    """Return the version of the computation of blended images with a preset: that of the presets with motion
-    was increased alone.
-
-    >>> method_of_blending("fishyscapes-v1"), method_of_blending("fishyscapes-v2")
-    (1, 2)
-    """
-    return METHOD if preset == "fishyscapes-v1" else METHOD_OF_MOTION
-
-
 def recipe_of(source: str) -> Recipe | None:
     """Return the recipe in a source; None if it is a place. ImageError for a recipe that cannot be read.
 
@@ -205,11 +194,6 @@ def blended(
     if void is None and step.void:
         void = read_void(step.objects, step.void)
     return blend(base, plan.placed(cutouts), plan, void, depth)
-
-
-def code_of(name: str) -> str:
-    """Return the digest of the file of a user-defined corruption, ``file.py:NAME``; '' for a built-in one."""
-    return plug.digest(name) if ".py:" in name else ""
 
 
 def _text(held: object) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from faultscape.errors import LabellingError
 from faultscape.formats.coco import TABLES
@@ -331,6 +330,8 @@ def _sides(box: tuple[slice, slice]) -> list[int]:
 
 def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where: str) -> Iterator[str]:
     """Yield where a PNG and its segments_info disagree."""
+    from scipy import ndimage
+
     try:
         infos = _infos(row, where)
     except LabellingError as error:

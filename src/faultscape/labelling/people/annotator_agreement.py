@@ -23,7 +23,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling.people.vote_columns import latest_votes, same_length, size_of, vote_column
@@ -152,6 +151,8 @@ def pair_agreement(
     >>> said.kappa[0, 1].round(3), said.alike[0, 1], said.common.tolist()
     (np.float64(0.5), np.float64(0.75), [[8, 8], [8, 8]])
     """
+    from scipy.sparse import csr_array
+
     item, annotator, label = _last_votes(item, annotator, label)
     people = size_of(annotator, annotators, "annotator")
     size = int(label.max(initial=0)) + 1

@@ -159,8 +159,10 @@ def _longer(keys, counts, room):
         return keys, counts
     more_keys = np.empty((room, keys.shape[1]), np.uint64)
     more_counts = np.empty(room, np.int64)
-    more_keys[: len(keys)] = keys
-    more_counts[: len(counts)] = counts
+    for k in range(len(counts)):  # an assignment to a slice would cost seconds of compiling
+        more_counts[k] = counts[k]
+        for part in range(keys.shape[1]):
+            more_keys[k, part] = keys[k, part]
     return more_keys, more_counts
 
 

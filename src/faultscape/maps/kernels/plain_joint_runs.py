@@ -10,8 +10,8 @@ import numpy as np
 
 
 def joint_tuples(maps: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct tuples of labels (J, U) and the pixels (U,) of each, from joint runs along the
-    rows.
+    """Return the distinct tuples of labels (J, U) in the order of their first pixels, and the pixels (U,) of
+    each, from joint runs along the rows.
     """
     n_maps, (height, width), bits = len(maps), maps[0].shape, max(1, int(n - 1).bit_length())
     first = np.zeros((height, width), bool)
@@ -32,7 +32,8 @@ def joint_tuples(maps: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.nda
             _, rank = np.unique(key * (int(rank.max()) + 1) + rank, return_inverse=True)
         key = rank.astype(np.int64)
     _, one, inverse = np.unique(key, return_index=True, return_inverse=True)
-    return columns[:, one], np.bincount(inverse, weights=pixels).astype(np.int64)
+    order = np.argsort(one)
+    return columns[:, one[order]], np.bincount(inverse, weights=pixels).astype(np.int64)[order]
 
 
 def cells_of_tuples(

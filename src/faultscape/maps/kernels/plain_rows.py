@@ -73,7 +73,7 @@ def tell_rows(label_map, counts, ends, values, ways, ops, labels, lengths):
                 n_ops += 1
         elif 3 * n > width > 8:
             ways[y] = PIXELS
-            labels[n_labels : n_labels + width] = label_map[y]
+            copy(labels, n_labels, label_map[y])
             n_labels += width
         else:
             ways[y] = EDITED
@@ -134,6 +134,13 @@ def fill(out, start, end, value):
     overwritten, which later runs write again.
     """
     out[start:end] = value
+
+
+def copy(out, start, row):
+    """Write a row from start on: compiled, an assignment to a slice would cost seconds of compiling the words
+    of its own error.
+    """
+    out[start : start + len(row)] = row
 
 
 def repeat(out, start, width):

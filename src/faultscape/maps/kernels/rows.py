@@ -85,7 +85,8 @@ def _fill(out, start, end, value):
         if end + plain_rows.SLACK <= len(out):
             _fill_by_vectors(out, start, end, value)
         else:  # the end of the map
-            out[start:end] = value
+            for at in range(start, end):
+                out[at] = value
 
     return in_vectors
 
@@ -98,9 +99,21 @@ def _repeat(out, start, width):
         if start + width + plain_rows.SLACK <= len(out):
             _copy_by_vectors(out, start - width, start, start + width)
         else:
-            out[start : start + width] = out[start - width : start]
+            for at in range(start, start + width):
+                out[at] = out[at - width]
 
     return in_vectors
+
+
+@overload(plain_rows.copy)
+def _copy(out, start, row):
+    del out, start, row
+
+    def one_by_one(out, start, row):
+        for at in range(len(row)):
+            out[start + at] = row[at]
+
+    return one_by_one
 
 
 tell_rows = jit(plain_rows.tell_rows)

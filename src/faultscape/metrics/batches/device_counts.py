@@ -89,6 +89,8 @@ def check_tensor(maps: torch.Tensor, what: str) -> None:
                 if maps.ndim in (2, 3)
                 else "; of scores, give the class of the largest: .argmax over the axis of classes"
             )
+        elif maps.ndim == 4 and 1 in maps.shape:
+            cure = f"; .squeeze({[*maps.shape].index(1)}) removes the axis of length 1"
         raise LabelMapError(
             f"{what}: expected whole numbers, N x H x W; got {kind} of shape {tuple(maps.shape)}{cure}"
         )

@@ -22,7 +22,7 @@ import numpy as np
 from faultscape.arguments import ClassList
 from faultscape.choices import VoidRule
 from faultscape.classes.class_lists import allowed, resolve
-from faultscape.errors import LabelMapError, MetricError, OptionError, closest
+from faultscape.errors import LabelMapError, MetricError, OptionError, closest, counted
 from faultscape.maps import checked_arrays
 from faultscape.maps.tensors import is_tensor, on_processor
 from faultscape.metrics import image_statistics
@@ -211,6 +211,10 @@ class Measure:
         """Go on from what `state_dict` returned; MetricError if its classes, metrics or
         definitions differ.
         """
+        if not isinstance(state, Mapping):
+            raise MetricError(
+                f"load_state_dict: expected what state_dict returned; got {type(state).__name__}"
+            )
         lacking = [name for name in (*self.about(), "groups", "statistics") if name not in state]
         if lacking:
             raise MetricError(f"load_state_dict: {', '.join(lacking)} missing; give what state_dict returned")
@@ -326,9 +330,12 @@ def pairs_of(truth: Maps, prediction: Maps) -> list[tuple[Any, Any]]:
         [on_processor(m, what) for m in checked_arrays.images(on_processor(maps, what), what)]
         for maps, what in ((truth, "truth"), (prediction, "prediction"))
     )
-    if not true or len(true) != len(predicted):
+    if not true and not predicted:
+        raise LabelMapError("truth: holds no map; give one for each image, I x H x W")
+    if len(true) != len(predicted):
         raise LabelMapError(
-            f"there are {len(true)} true maps and {len(predicted)} predicted ones; give one for one"
+            f"there are {counted(len(true), 'true map')} and {counted(len(predicted), 'predicted one')}; give"
+            " one for one"
         )
     return list(zip(true, predicted, strict=True))
 
@@ -360,7 +367,9 @@ def _group_names(groups: Any, count: int) -> list[str]:
         "" if name is None else str(name) for name in checked_arrays.sequence(groups, "groups", LabelMapError)
     ]
     if len(names) != count:
-        raise LabelMapError(f"there are {count} images and {len(names)} groups; give one for one")
+        raise LabelMapError(
+            f"there are {counted(count, 'image')} and {counted(len(names), 'group')}; give one for one"
+        )
     return names
 
 

@@ -212,6 +212,11 @@ def _checked(first: Any, second: Any, names: tuple[str, str], k: int) -> tuple[n
     calibration.check_unmasked(where, **{names[0]: first, names[1]: second})
     deep = names[0] == "probabilities"
     values = checked_arrays.numbers(first, where, MetricError, "C x H x W" if deep else "H x W")
+    if np.asarray(second).dtype.kind == "f" and np.asarray(first).dtype.kind != "f":
+        raise MetricError(
+            f"{where}: expected scores first, then whole numbers; got {np.asarray(first).dtype}, then"
+            f" {np.asarray(second).dtype}: the order is ({names[0]}, {names[1]})"
+        )
     truth = checked_arrays.whole_numbers(second, f"{names[1]}, image {k}", MetricError, "H x W")
     if not values.size:
         raise MetricError(f"{where}: has no pixel; its shape is {values.shape}")

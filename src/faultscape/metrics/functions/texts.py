@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from faultscape.errors import OptionError
-from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.definitions import Definitions, meant
 from faultscape.metrics.metric import Metric
 
 PRESET_ALONE = ("thresholds", "rounding")  # which only a preset sets
@@ -100,7 +100,9 @@ def refuse_others(metric: Metric, options: Mapping[str, Any], allowed: Collectio
     for name in options:
         if name not in allowed or name in PRESET_ALONE:
             known = sorted(name for name in allowed if name not in PRESET_ALONE)
-            raise OptionError(f"{metric.name} has no option {name!r}; it takes {', '.join(known)}")
+            raise OptionError(
+                f"{metric.name} has no option {name!r}; it takes {', '.join(known)}{meant(name, known)}"
+            )
 
 
 def _like(text: str) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 
 from faultscape.choices import Match
 from faultscape.errors import OptionError
+from faultscape.maps.kernel_choice import Kernels
 from faultscape.maps.regions import Overlaps
 
 WHOLE = (
@@ -43,6 +44,8 @@ OVERLAPS = tuple(round(0.5 + 0.05 * k, 2) for k in range(10))  # at which a pred
 MATCHED = tuple(f"matched_{round(100 * t)}" for t in OVERLAPS)
 QUALITY = ("pq_found", "pq_missed", "pq_invented")
 MATCH = get_args(Match)
+_KERNELS = Kernels("faultscape.metrics.kernels.region_counts", seconds=2)
+_A_TABLE, _AN_OVERLAP = 7e-4, 2e-6  # seconds of the plain kernels
 Counts = dict[str, np.ndarray]
 
 
@@ -59,7 +62,7 @@ def count_regions(table: Overlaps, classes: int, *, alive: np.ndarray | None = N
     whole = np.zeros((classes, len(WHOLE)), np.int64)
     parts = np.zeros((classes, len(PARTS)))
     alive = np.ones(len(table.prediction_label), bool) if alive is None else alive
-    _kernels().count_regions(*_columns(table), alive, whole, parts)
+    _kernels(table).count_regions(*_columns(table), alive, whole, parts)
     counts: Counts = dict(zip(WHOLE, whole.T, strict=True))
     return counts | dict(zip(PARTS, parts.T, strict=True))
 
@@ -74,7 +77,7 @@ def count_matches(table: Overlaps, classes: int, *, match: Match = "iou") -> Cou
     if match not in MATCH:
         raise OptionError(f"match={match!r} is not known; use {', '.join(MATCH)}")
     matched = np.zeros((len(MATCHED), classes), np.int64)
-    _kernels().count_matches(*_columns(table), match == "dice", matched)
+    _kernels(table).count_matches(*_columns(table), match == "dice", matched)
     return dict(zip(MATCHED, matched, strict=True))
 
 
@@ -87,7 +90,7 @@ def count_quality(table: Overlaps, classes: int) -> Counts:
     """
     quality = np.zeros((len(QUALITY), classes), np.int64)
     iou = np.zeros(classes)
-    _kernels().count_quality(*_columns(table), table.void_area, quality, iou)
+    _kernels(table).count_quality(*_columns(table), table.void_area, quality, iou)
     return dict(zip(QUALITY, quality, strict=True)) | {"pq_iou_sum": iou}
 
 
@@ -103,7 +106,7 @@ def count_above(
     whole = np.zeros((len(thresholds), classes, len(WHOLE)), np.int64)
     pixel = np.zeros((len(thresholds), classes, 2), np.int64)
     t_label, t_area, label, area, truth, prediction, pixels = _columns(table)
-    _kernels().count_thresholds(
+    _kernels(table, len(thresholds)).count_thresholds(
         t_label,
         label,
         truth,
@@ -131,11 +134,10 @@ def _columns(table: Overlaps) -> tuple[np.ndarray, ...]:
     )
 
 
-def _kernels() -> ModuleType:
-    try:
-        from faultscape.metrics.kernels import region_counts as compiled_region_counts
-    except ImportError:
+def _kernels(table: Overlaps, times: int = 1) -> ModuleType:
+    compiled = _KERNELS.ready(times * (_A_TABLE + _AN_OVERLAP * len(table.pixels)))
+    if compiled is None:
         from faultscape.metrics.kernels import plain_region_counts
 
         return plain_region_counts
-    return compiled_region_counts
+    return compiled

@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape.arguments import ClassList
 from faultscape.choices import Absent, Connectivity, Match, Per, RegionKind, RegionScale, VoidRule
-from faultscape.classes.class_lists import allowed, resolve, table
+from faultscape.classes.class_lists import SAY_OTHERWISE, allowed, resolve, table
 from faultscape.errors import LabelMapError, OptionError
 from faultscape.maps import checked_arrays
 from faultscape.maps.regions import VOID, Overlaps, overlaps
@@ -297,7 +297,10 @@ def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
     low = 0 if label_map.dtype == np.uint8 else int(label_map.min())  # bytes are not negative
     high = int(label_map.max())
     if low < 0 or high > UNKNOWN:
-        raise LabelMapError(f"{where}: holds the value {low}..{high}; allowed are {allowed(classes)}")
+        wrong = low if low < 0 else high
+        raise LabelMapError(
+            f"{where}: holds the value {wrong}; allowed are {allowed(classes)}{SAY_OTHERWISE}"
+        )
     places = table(classes)
     if high < 256 and len(classes) < 254:
         if high < len(classes) and (places[: high + 1] == np.arange(high + 1)).all():
@@ -313,6 +316,7 @@ def place(label_map: np.ndarray, classes: Classes, where: str) -> np.ndarray:
         unknown = placed == UNKNOWN if placed.max() == UNKNOWN else None
     if unknown is not None:
         raise LabelMapError(
-            f"{where}: holds the value {int(label_map[unknown][0])}; allowed are {allowed(classes)}"
+            f"{where}: holds the value {int(label_map[unknown][0])}; allowed are"
+            f" {allowed(classes)}{SAY_OTHERWISE}"
         )
     return placed.astype(np.uint8, copy=False) if len(classes) < 254 else placed

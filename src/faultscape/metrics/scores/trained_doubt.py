@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import expit, gammaln, psi
 
 from faultscape.maps.winners import enlarged
 
@@ -39,6 +38,8 @@ def outlier_share(logit: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     >>> outlier_share(np.zeros((1, 1, 1), np.float32), (1, 1)).tolist()
     [[0.5]]
     """
+    from scipy.special import expit
+
     return expit(enlarged(logit, size)[0]).astype(np.float32)
 
 
@@ -51,6 +52,8 @@ def differential_entropy(logits: np.ndarray, size: tuple[int, int]) -> np.ndarra
     ... )  # even over all probabilities
     0.0
     """
+    from scipy.special import gammaln, psi
+
     out = np.empty((size[1], size[0]), np.float32)
     for rows, z in _strips(logits, size):
         alpha = np.exp(np.clip(z, -_MOST, _MOST).astype(np.float64))

@@ -15,7 +15,6 @@ duels).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.maps import checked_arrays
@@ -77,6 +76,8 @@ def bradley_terry(wins: np.ndarray, pseudo_count: float = 0.5) -> np.ndarray:
     >>> bradley_terry(np.array([[0.0, 7.5], [0.5, 0.0]])).round(6)  # log(8 / 1) / 2
     array([ 1.039721, -1.039721])
     """
+    from scipy.special import log_expit
+
     return maximise(smoothed(wins, pseudo_count), log_expit, _slopes)
 
 
@@ -104,4 +105,6 @@ def reuse_strengths(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 def _slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the slope of the log of the logistic function, and minus its curvature."""
+    from scipy.special import expit
+
     return expit(-x), expit(x) * expit(-x)

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from scipy.optimize import minimize
 
 VOTE = 2.0  # prior log-odds of a vote, at most
 VOTES = 7.0  # and of all votes together, since models err together
@@ -134,6 +133,8 @@ def fit_beliefs(
 
 
 def _fit(parts: _Parts, spread: np.ndarray, shares: np.ndarray, start: np.ndarray) -> np.ndarray:
+    from scipy.optimize import minimize
+
     precision = parts.precision
     weight = shares.sum(1)
 

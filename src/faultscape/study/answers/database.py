@@ -180,10 +180,10 @@ class Database:
 
     def last_number(self, name: str) -> int:
         """Return the number of the last row of a table, 0 if it is empty."""
-        import sqlalchemy as sa
-
         if not self.there:
             return 0
+        import sqlalchemy as sa
+
         with self.connection("read") as connection:
             if not self._has(connection, name):
                 return 0
@@ -193,10 +193,10 @@ class Database:
         """Return some columns of a table in row order, for rows with the values ``where`` and a number beyond
         ``after``; empty if the table does not exist yet.
         """
-        import sqlalchemy as sa
-
         if not self.there:
             return []
+        import sqlalchemy as sa
+
         table = schema.tables()[name]
         with self.connection("read") as connection:
             if not self._has(connection, name):

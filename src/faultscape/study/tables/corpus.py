@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError, library_text
@@ -113,8 +112,19 @@ class Corpus:
             self._read |= {name: found[name] for name in lacking}
         return pa.table({name: self._read[name] for name in names})
 
+    def each_row(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns of each image, in corpus order, and keep nothing of them."""
+        if self._file is None:
+            return
+        with _damage_of(self.root / "corpus.parquet"):
+            for batch in self._file.iter_batches(ROWS_AT_ONCE, columns=list(names)):
+                columns = _checked(batch, names)
+                yield from zip(*(columns[name].to_pylist() for name in names), strict=True)
+
     def rows_of(self, ids: Iterable[str], *names: str) -> pa.Table:
         """Return some columns of some images, in corpus order, without ids that the study does not have."""
+        import pyarrow.compute as pc
+
         wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
         table = self.columns(*dict.fromkeys(["id", *names]))
         return table.filter(pc.call_function("is_in", [table["id"]], wanted)).select(list(names))
@@ -123,6 +133,8 @@ class Corpus:
         """Return some columns of the images outside some shards, in corpus order."""
         if not shards:
             return self.columns(*names)
+        import pyarrow.compute as pc
+
         table = self.columns(*dict.fromkeys(["shard", *names]))
         inside = pc.SetLookupOptions(value_set=pa.array(list(shards), table["shard"].type))
         found = pc.call_function("is_in", [table["shard"]], inside)
@@ -130,6 +142,8 @@ class Corpus:
 
     def shard(self, number: int) -> list[Image]:
         """Return the images of one shard, in corpus order."""
+        import pyarrow.compute as pc
+
         columns = self.whole
         mine = pc.call_function("equal", [columns["shard"], number])
         return _images(columns.filter(mine), self.root)
@@ -182,7 +196,7 @@ class Corpus:
     @cached_property
     def sizes(self) -> dict[int, int]:
         """How many images each shard has."""
-        numbers, sizes = np.unique(self.columns("shard")["shard"].to_numpy(), return_counts=True)
+        numbers, sizes = np.unique(whole_numbers(self.columns("shard")["shard"]), return_counts=True)
         return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
     @cached_property
@@ -192,6 +206,8 @@ class Corpus:
         """
         if not (self.root / "sets.json").exists():
             return frozenset()
+        import pyarrow.compute as pc
+
         columns = self.columns("shard", "parent", "role")
         made = pc.call_function("not_equal", [columns["parent"], ""])
         unasked = pc.call_function("not_equal", [columns["role"], "pool"])
@@ -209,6 +225,15 @@ class Corpus:
         table = self.rows_of(set(ids), "id", "digest").to_pydict()
         found = dict(zip(table["id"], table["digest"], strict=True))
         return [tie_key(id_, found.get(id_, "")) for id_ in ids]
+
+
+def whole_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return a column of numbers without gaps; pyarrow's own ``to_numpy`` imports pandas wherever it is
+    installed, 30 MiB of it.
+    """
+    parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    chunks = [np.from_dlpack(part) for part in parts]
+    return np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
 
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
@@ -258,11 +283,7 @@ def _checked(table: Any, columns: Iterable[str] | None = None) -> Any:
             raise ValueError(f"its column {name} holds {column.type}")
         if column.null_count and name != "dhash":
             raise ValueError(f"its column {name} has {column.null_count} rows without a value")
-        if (
-            name in _LEAST
-            and len(column)
-            and (low := pc.call_function("min_max", [column])["min"].as_py()) < _LEAST[name]
-        ):
+        if name in _LEAST and len(column) and (low := int(whole_numbers(column).min())) < _LEAST[name]:
             raise ValueError(f"its column {name} holds {low}")
     return table
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from faultscape.study.tables.corpus import Corpus, duplicates_column, tie_key
 from faultscape.ties import tie_ranks
@@ -52,6 +51,8 @@ def read_groups(corpus: Corpus) -> dict[str, str]:
     """Return {id: group} of the images of a study that belong to a group (`collect --group`); empty if none
     does.
     """
+    import pyarrow.compute as pc
+
     if "group" not in corpus.names or duplicates_column(corpus.names) == "group":
         # earlier versions stored near-duplicates there
         return {}
@@ -67,6 +68,8 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
     Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties); without a seed, those
     of the ids.
     """
+    import pyarrow.compute as pc
+
     if not corpus.names:
         return Pool(
             pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), ""

@@ -117,8 +117,12 @@ def import_(
             titles = form.title if form else ""
         else:
             known = ", ".join(entry.name for entry in FORMATS if entry.kind == "bundle")
+            results = "; results of COCO, a list, are a model's: `faultscape predict STUDY NAME=FILE`"
+            if path.name == "samples.json":
+                results = "; of a FiftyOne data set give the folder of one of its fields, fields/NAME"
             raise LabellingError(
-                f"{source}: is neither a file of a known labelling tool ({known}) nor a folder of masks"
+                f"{source}: is neither a file of a known labelling tool ({known}) nor a folder of"
+                f" masks{results if path.suffix == '.json' else ''}"
             )
         if empty:
             kinds = (

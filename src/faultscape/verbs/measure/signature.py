@@ -90,9 +90,10 @@ class Measured(Result):
         """Draw a metric of all models with its intervals, on ``ax`` or new Axes; of several data sets the
         first.
 
-        ``what`` is the name of a metric; ``rom-rum``, the regions that are torn apart against those that are
-        run together; or a curve: precision_recall, roc or reliability. Without it, rom-rum where regions were
-        measured, else the first metric. ResultError for what was not measured.
+        ``what`` is the name of a metric, METRIC-classes or METRIC-differences; confusion-MODEL; ``rom-rum``,
+        the regions that are torn apart against those that are run together; or a curve: precision_recall, roc
+        or reliability. Without it, rom-rum where regions were measured, else the first metric. ResultError
+        for what was not measured.
         """
         from faultscape.reporting.measure import plot
 

@@ -143,6 +143,7 @@ class PlanProvenance(TypedDict, total=False):
     arguments: JsonObject
 
 
+_DUELS, _APART = "duels", "apart"  # what a plot shows besides questions
 Questions: TypeAlias = dict[str, dict[str, Needed]]
 
 
@@ -229,14 +230,20 @@ class LabelPlan(Result):
         """Draw how many labels each question needs with each selector, with the likely range, on ``ax`` or
         new Axes.
 
-        ``what`` is one question; without it, all of them. ResultError for another, and where no number
-        answers any.
+        ``what`` is one question; without it, all of them. Or ``duels``, the images that duels need by images
+        per cell; ``apart``, the labels that tell two models apart by their difference. ResultError for
+        another, and where no number answers any.
         """
         from faultscape.verbs.plan import words
 
         known = [one for one in self._needs() if one[3]["labels"]]
         names = tuple(dict.fromkeys(question for question, *_ in known))
-        what = plots.chosen(what, names, "all" if names else "")
+        more = (*([_DUELS] if self.duels else []), *([_APART] if self.points else []))
+        what = plots.chosen(what, (*names, *more), "all" if names else "")
+        if what == _DUELS:
+            return self._plot_duels(ax)
+        if what == _APART and self.points:
+            return self._plot_apart(ax, self.points)
         marks = [
             plots.Mark(
                 f"{selector}, {unit}" if unit not in selector else selector,
@@ -252,3 +259,24 @@ class LabelPlan(Result):
         title = f"Labels needed to compare {len(self.models)} models"
         note = "bars: the likely range"
         return plots.intervals(ax, marks, label="number of labels", title=title, note=note, log=True)
+
+    def _plot_duels(self, ax: Axes | None) -> Axes:
+        points = [
+            (row["per_cell"], plots.Mark("images", "", row.get("images")))
+            for row in sorted(self.duels, key=lambda row: row["per_cell"])
+        ]
+        labels = ("images for each pair of models and class", "images to label")
+        title = f"Images that duels of {len(self.models)} models need"
+        return plots.series(ax, {"images": points}, labels=labels, title=title)
+
+    def _plot_apart(self, ax: Axes | None, points: PointNumbers) -> Axes:
+        rows = sorted(points["apart"], key=lambda row: row["apart"])
+        maps = f"whole images, drawn by {points['maps_by']}"
+        lines = {
+            "points": [(row["apart"], plots.Mark("points", "points", row["points"])) for row in rows],
+            maps: [(row["apart"], plots.Mark(maps, maps, row["maps"])) for row in rows],
+        }
+        lines = {name: held for name, held in lines.items() if any(mark.value for _, mark in held)}
+        labels = ("difference of two models (of 100 points of mIoU)", "labels that tell them apart")
+        title = "Labels that tell two models apart"
+        return plots.series(ax, lines, labels=labels, title=title, log=True)

@@ -174,6 +174,7 @@ def _refuse_second_name(study: Study, given: Mapping[str, str]) -> None:
         others = [
             other for other, model in held.items() if other not in given and not is_other(model, source)
         ]
+        others = [other for other in others if other.casefold() != name.casefold()]  # those are twins
         near = next((other for other in others if closest(name, [other])), "")
         if name not in held and near:
             rename = f"`faultscape predict {study.place} --rename {near}={name}`"

@@ -154,7 +154,9 @@ class Reliability(Result):
         intervals, on ``ax`` or new Axes.
 
         ``what`` is the name of a metric; without it, the average precision of doubt at finding anomalies if
-        there are any, else mIoU. ResultError for one that the card does not have.
+        there are any, else mIoU. Or ``severity``, mIoU by the severity of corruptions; ``thresholds``, what
+        thresholds of doubt find; ``finders``, how soon failures are found. ResultError for what the card does
+        not have.
         """
         from faultscape.reporting.reliability import plot
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
-from faultscape.corpus.stress.recipes import METHOD, code_of, method_of_blending
+from faultscape.corpus.stress.recipe_versions import METHOD, code_of, method_of_blending
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import METHOD as METHOD_INPUT
@@ -54,8 +54,7 @@ def _unknown(study: Study) -> list[str]:
     """Return the sets of made images that sets.json does not describe: it was deleted, or restored from an
     earlier copy.
     """
-    columns = study.corpus.columns("set", "parent").to_pydict()
-    made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
+    made = {set_ for set_, parent in study.corpus.each_row("set", "parent") if parent}
     return sorted(made - study.stress.sets.keys())
 
 

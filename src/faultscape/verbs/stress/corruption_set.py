@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
-from faultscape.corpus.stress.recipes import CorruptStep, code_of, recipe_of
+from faultscape.corpus.stress.recipe_versions import code_of
+from faultscape.corpus.stress.recipes import CorruptStep, recipe_of
 from faultscape.errors import OptionError
 from faultscape.maps import runs
 from faultscape.reading.fill import task

@@ -1,0 +1,33 @@
+"""`status` is asked often and reads little: it loads little."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import undoing
+
+HEAVY = ("scipy", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime")
+
+
+def loaded(study: str) -> list[str]:
+    code = f"""if True:
+        import sys
+        from faultscape.cli import main
+        main(["status", sys.argv[1]])
+        print([m for m in {HEAVY!r} if m in sys.modules])"""
+    said = subprocess.run([sys.executable, "-c", code, study], check=True, capture_output=True, text=True)
+    assert "predict  done" in said.stdout
+    return ast.literal_eval(said.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_status_loads_nothing_that_images_answers_or_rankings_need(tmp_path: Path) -> None:
+    study = Path(undoing.copy_of("chosen", tmp_path / "study"))
+    for file in study.glob("selection*"):
+        file.unlink()
+    assert loaded(str(study)) == []
