@@ -51,6 +51,7 @@ DistanceKind = Literal["wordnet", "path", "hops", "01"]  # between classes
 
 Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float32", "float16", "bfloat16"]
+ScoreOn = Literal["device", "processor"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
