@@ -51,6 +51,7 @@ DistanceKind = Literal["wordnet", "path", "hops", "01"]  # between classes
 
 Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float32", "float16", "bfloat16"]
+ScoreOn = Literal["device", "processor"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
@@ -65,6 +66,7 @@ FastStart = Literal["normal", "signs"]
 TrainingPresetName = Literal["s3-paper", "s3-code", "s4-bayesian", "camvid-small"]
 ExportForm = Literal["onnx", "pt2"]
 ImageFiles = Literal["copy", "link", "none"]  # what `export` does with images
+Tracker = Literal["mlflow", "wandb", "trackio"]  # of experiments, to which `report` sends its page
 MethodPreset = Literal["s4"]
 FitMethod = Literal[
     "temperature",

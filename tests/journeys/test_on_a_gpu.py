@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+from faultscape.prediction.inference import Inference, Output
+from faultscape.prediction.keep import parse
+from faultscape.prediction.sources.torch_network import of_module
+from faultscape.study.settings import ModelOptions
 from made_methods import METHODS
 from made_training import FEW, Trained, doubt_of
 
@@ -148,3 +152,20 @@ def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
         found.append(doubt_of(trained.study, "net", f"{method}-{word.partition('@')[2][:6]}"))
     close = np.isclose(*found, rtol=1e-2, atol=2e-3)
     assert close.mean() > 0.99  # a neighbour, or the sign of a gradient, may be another at a tie
+
+
+def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processor() -> None:
+    photo, _ = read(0)
+    keep = parse(["confidence", "doubt=entropy", "doubt=max-logit"])
+    module = network("linear")
+
+    def output(score_on: str) -> Output:
+        options: ModelOptions = {"precision": "float32", "score_on": score_on}
+        return Inference(of_module(module, "net", options, "cuda"), keep=keep).predict([photo])[0]
+
+    there, here = output("device"), output("processor")
+    assert there.labels is not None
+    assert here.labels is not None
+    assert (there.labels != here.labels).mean() < 1e-4  # two logits within a rounding
+    for folder, (values,) in here.kept.items():
+        assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-4), folder

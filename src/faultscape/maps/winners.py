@@ -12,20 +12,31 @@ zero weight has no effect.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-_INFINITE = np.float32(1e30)
+INFINITE = 1e30
 _AT_ONCE = 1 << 22  # interpolated scores in memory at once, if all of them are needed
 
 
-def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
+@runtime_checkable
+class OnDevice(Protocol):
+    """Scores (C, h, w) that lie on a GPU, where their labels and softmax sums are made."""
+
+    def labels(self, size: tuple[int, int]) -> np.ndarray | None: ...
+    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray: ...
+
+
+def labels(scores: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray | None:
     """Return the (H, W) map of the largest score at ``size`` (width, height), uint8 up to 256 classes, else
     uint16; None if a score is NaN.
 
     >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
     [[1, 1, 0, 0]]
     """
+    if isinstance(scores, OnDevice):
+        return scores.labels(size)
     scores = finite(scores)
     kind = np.uint8 if len(scores) <= 256 else np.uint16
     best = np.empty(scores.shape[1:], kind)
@@ -145,7 +156,7 @@ def finite(scores: np.ndarray) -> np.ndarray:
         scores = np.ascontiguousarray(scores, np.float32)
         if np.isfinite(scores.sum()):  # one pass and no copy; a sum beyond float32 needs a closer look
             return scores
-    return np.clip(scores, -_INFINITE, _INFINITE) if np.isinf(scores).any() else scores
+    return np.clip(scores, np.float32(-INFINITE), np.float32(INFINITE)) if np.isinf(scores).any() else scores
 
 
 def _kernels() -> ModuleType:

@@ -24,7 +24,7 @@ import numpy as np
 
 from faultscape.errors import MetricError
 from faultscape.maps import checked_arrays
-from faultscape.maps.winners import between, enlarged, finite
+from faultscape.maps.winners import OnDevice, between, enlarged, finite
 
 _AT_ONCE = 1 << 20  # probabilities of all members held at once
 EXPONENT = 0.1  # of the generalised entropy (Liu et al. 2023, section 4)
@@ -63,7 +63,7 @@ class PixelFacts:
     generalised: Callable[[], np.ndarray] | None = None
 
 
-def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
+def facts_of(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
     """Return the facts of every pixel of scores (C, h, w) at ``size`` (width, height); MetricError for other
     shapes.
 
@@ -71,11 +71,14 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
     >>> [round(float(values[0, 0]), 4) for values in (facts.winner, facts.others, facts.entropy)]
     [0.7, 0.3, 0.8018]
     """
-    scores = finite(checked_arrays.numbers(scores, "scores", MetricError, "C x h x w"))
-    top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
-    rows = between(scores.shape[1], size[1])
-    columns = between(scores.shape[2], size[0])
-    _kernels().softmax_sums(scores, *rows, *columns, marginal, top, second, others, spread)
+    if isinstance(scores, OnDevice):
+        top, second, others, spread = scores.softmax_sums(size, marginal=marginal)
+    else:
+        scores = finite(checked_arrays.numbers(scores, "scores", MetricError, "C x h x w"))
+        top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
+        rows = between(scores.shape[1], size[1])
+        columns = between(scores.shape[2], size[0])
+        _kernels().softmax_sums(scores, *rows, *columns, marginal, top, second, others, spread)
     total = 1 + others
     more = np.log1p(others)
     held = None if marginal else top
@@ -152,8 +155,9 @@ def _strips(
         yield rows, shares[:, :, some], own[:, some]
 
 
-def _generalised(scores: np.ndarray, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
+def _generalised(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
     """Return the generalised entropy (H, W) of scores (C, h, w) at a size."""
+    scores = finite(np.asarray(scores))
     out = np.empty((size[1], size[0]), np.float32)
     places = (*between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]))
     _kernels().generalised_sums(scores, *places, marginal, np.float32(EXPONENT), out)

@@ -95,6 +95,15 @@ def precision_of(asked: str, device: str) -> str:
     return asked or ("float16" if device.startswith("cuda") else "float32")
 
 
+def scored_on(asked: str | None, device: str) -> str:
+    """Return where labels and scores of a network's logits are made: on its ``device``, or on the processor.
+
+    >>> scored_on(None, "cpu"), scored_on(None, "cuda:0"), scored_on("processor", "cuda:0")
+    ('processor', 'device', 'processor')
+    """
+    return asked or ("device" if device.startswith("cuda") else "processor")
+
+
 def slow_half(device: str, precision: str) -> str:
     """Return a note if torch computes bf16 on this CPU without instructions for it: in loops of its own, one
     number at a time; '' otherwise.

@@ -386,7 +386,7 @@ def logits_of(answer: Answer, name: str) -> np.ndarray:
     probability. ModelError if it has neither.
     """
     if answer.scores is not None:
-        return answer.scores
+        return np.asarray(answer.scores)
     if not answer.members:
         raise ModelError(f"{name}: returns labels without logits, so no method can be fitted to it")
     import torch

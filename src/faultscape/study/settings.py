@@ -63,6 +63,7 @@ class ModelOptions(TypedDict, total=False):
     batch: int
     threads: int
     precision: str
+    score_on: str
     window: str
     stride: str
     flip: bool

@@ -20,6 +20,7 @@ from faultscape.choices import (
     Smoothing,
     Task,
     Track,
+    Tracker,
     TrainingPresetName,
     Unmapped,
 )
@@ -235,6 +236,7 @@ class ReportOptions(Options):
     better: float | None = ...
     reference_images: str | None = ...
     thumbnail: int = ...
+    log: Tracker | None = ...
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions(Options):

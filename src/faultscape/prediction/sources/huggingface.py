@@ -23,7 +23,7 @@ import numpy as np
 from faultscape.errors import ModelError, library_text
 from faultscape.prediction.inputs import Size, resized
 from faultscape.prediction.sources.network import Answer
-from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, only_weights, plain
+from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, only_weights
 from faultscape.process.library_warnings import without_warnings
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 from faultscape.uncertainty.networks import folder_weights
@@ -111,9 +111,9 @@ class TransformersNetwork(TorchNetwork):
         """Return the output of the library's module for a tensor of prepared images."""
         return self.module(pixel_values=pictures)
 
-    def logits_of(self, given: Any) -> np.ndarray:
+    def logits_of(self, given: Any) -> Any:
         """Return the logits, or the sums of class x mask, of the library's output."""
-        return plain(self._marginalised(given) if self.marginal else given.logits)
+        return self._marginalised(given) if self.marginal else given.logits
 
     def _refuse_random(self, missing: Sequence[str]) -> None:
         """Raise ModelError if a tensor that the files lack changes the answer. Some do not: the library's

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, counted
+from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.inputs import Size, inputs_of, size_of
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
@@ -142,10 +143,10 @@ class Network:
         layers = {name: self._per_image(name, values, counts) for name, values in given.layers.items()}
         return self._answers(given.main, held, layers, len(block))
 
-    def _per_image(self, name: str, values: Any, counts: tuple[int, int], axes: str = "") -> np.ndarray:
+    def _per_image(self, name: str, values: Any, counts: tuple[int, int], axes: str = "") -> Any:
         """Return an output that is numbers with one entry per image on its first axis, and these ``axes``."""
         if (
-            isinstance(values, np.ndarray)
+            isinstance(values, np.ndarray | DeviceScores)
             and values.dtype.kind in "fiub"
             and values.ndim
             and len(values) in counts
@@ -155,7 +156,7 @@ class Network:
                     f"{self.name}: its output {name!r} has shape {values.shape[1:]} per image; expected"
                     f" {axes}"
                 )
-            return values.astype(np.float32, copy=False) if axes else values
+            return np.asarray(values, np.float32) if axes else values
         raise ModelError(
             f"{self.name}: its output {name!r} is {described(values)}; expected numbers whose first axis is"
             f" the {counted(counts[0], 'image')} of the batch"
@@ -169,15 +170,14 @@ class Network:
         if not has_logits and members is None:
             raise ModelError(f"{self.name}: has a variance but no logits")
         values = held[main] if members is None or has_logits else members[:, 0]
-        first = np.asarray(values[0])
         if self.classifies and values.ndim < 3:  # one answer an image, as if it were of one pixel
             values = np.stack([as_pixel(value) for value in values])
         is_one_channel = values.ndim == 4 and values.shape[1] == 1
         is_labels = values.dtype.kind in "iub" or (self.float_labels and (values.ndim == 3 or is_one_channel))
         if is_labels:
-            labels = self._labels(values, first)
+            labels = self._labels(np.asarray(values))
         elif values.ndim != 4:
-            raise self.refused(first)
+            raise self.refused(np.asarray(values[0]))
         elif is_one_channel:
             raise self._refused_channel()
         else:
@@ -192,8 +192,7 @@ class Network:
             if labels is not None:
                 answers.append(replace(answer, labels=labels[k]))
                 continue
-            with np.errstate(over="ignore"):  # logits beyond float32 are infinite
-                scores = np.ascontiguousarray(values[k], np.float32) if has_logits else None
+            scores = _floats(values[k]) if has_logits else None
             answers.append(
                 replace(
                     answer,
@@ -205,10 +204,11 @@ class Network:
             )
         return answers
 
-    def _labels(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    def _labels(self, values: np.ndarray) -> np.ndarray:
         """Return labels (N, H, W) without other axes of length one, uint16; floats are accepted if they are
-        whole numbers. ``first`` is the first image's, as it was given.
+        whole numbers.
         """
+        first = values[0]
         height, width = values.shape[-2:] if values.ndim > 2 else (0, 0)
         if not values.size or values[0].size != height * width:
             raise self.refused(first)
@@ -235,6 +235,14 @@ class Network:
             f"{self.name}: returned one channel of fractional numbers, whose largest is always class 0;"
             " return one channel per class, or labels"
         )
+
+
+def _floats(scores: np.ndarray | DeviceScores) -> Any:
+    """Return the scores of one image as float32, wherever they are."""
+    if isinstance(scores, DeviceScores):
+        return scores
+    with np.errstate(over="ignore"):  # logits beyond float32 are infinite
+        return np.ascontiguousarray(scores, np.float32)
 
 
 def described(values: Any) -> str:

@@ -27,7 +27,8 @@ import numpy as np
 
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.metrics.scorers import NONE, scorer_named
-from faultscape.prediction.devices import precision_of
+from faultscape.prediction.device_scores import DeviceScores
+from faultscape.prediction.devices import precision_of, scored_on
 from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import BESIDE, Network, Outputs, unchanged
@@ -56,6 +57,7 @@ class TorchNetwork(Network):
         self.module = module
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(options.get("precision") or ""), device)
+        self._on_device = scored_on(options.get("score_on"), device) == "device"
 
     def call(self, pictures: Any) -> Any:
         """Return what the module gives for a tensor of prepared images."""
@@ -71,13 +73,18 @@ class TorchNetwork(Network):
         ):
             given = self.call(torch.from_numpy(block).to(self.device))
             found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in BESIDE}
-            named = {key: plain(found[key]) for key in BESIDE if found.get(key) is not None}
+            named: dict[str, Any] = {key: plain(found[key]) for key in BESIDE if found.get(key) is not None}
             main = "logits" if "members" not in named or has_logits(given) else "members"
             if main == "logits":
-                named[main] = self.logits_of(given)
+                named[main] = self._held(self.logits_of(given))
             return Outputs(main, named, {layer: plain(value) for layer, value in seen.items()})
 
-    def logits_of(self, given: Any) -> np.ndarray:
+    def _held(self, values: Any) -> np.ndarray | DeviceScores:
+        """Return logits (N, C, h, w) where they are scored, and anything else as an array."""
+        scored = self._on_device and getattr(values, "ndim", 0) == 4 and values.is_floating_point()
+        return DeviceScores(values.detach().float()) if scored and values.shape[1] > 1 else plain(values)
+
+    def logits_of(self, given: Any) -> Any:
         """Return the logits or labels within whatever the module gave."""
         for key in ("out", "logits"):
             if isinstance(given, dict) and key in given:
@@ -91,7 +98,7 @@ class TorchNetwork(Network):
                 f"{self.name}: gave a dict of {sorted(map(str, given))}; expected `out` or `logits` among"
                 " them"
             )
-        return plain(given)
+        return given
 
 
 def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:

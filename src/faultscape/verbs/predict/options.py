@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.choices import Layout, Precision
+from faultscape.choices import Layout, Precision, ScoreOn
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,16 @@ class Hardware:
         in the last digits.
     precision
         float32, float16 or bfloat16 (default: float16 on a GPU, else float32).
+    score_on
+        device or processor: where labels and scores of logits are made (default: on a GPU that the
+        network runs on, else on the processor).
     """
 
     device: str | None = None
     batch: int | None = None
     threads: int | None = None
     precision: Precision | None = None
+    score_on: ScoreOn | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from faultscape.verbs.predict.options import Declared
 from faultscape.verbs.predict.pixel_counts import CountParts, counting_of, state_of_maps
 
 _RECORDED = (  # by the first run, for options that were not set
-    "threads", "revision", "precision", "offsets", "seed", "program", "between", "hidden", "open",
+    "threads", "revision", "precision", "score_on", "offsets", "seed", "program", "between", "hidden", "open",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import Place
+from faultscape.choices import Tracker
 from faultscape.errors import OptionError, counted
 from faultscape.verbs.verb import verb
 
@@ -31,10 +32,12 @@ class Reported:
     size: int  # bytes of the file
     images: int  # chosen images, or points, that the report is about
     items: str = "chosen image"  # what these are
+    log: str = ""  # the tracker that it was sent to; '' for none
 
     def __repr__(self) -> str:
         size = f"{self.size / 1e6:.1f} MB" if self.size >= _LARGE else f"{math.ceil(self.size / 1e3)} kB"
-        return f"{self.path}: {counted(self.images, self.items)}, {size}; open it in a browser"
+        sent = f"; sent to {self.log}" if self.log else ""
+        return f"{self.path}: {counted(self.images, self.items)}, {size}; open it in a browser{sent}"
 
 
 def _check(options: ReportOptions) -> None:
@@ -42,7 +45,11 @@ def _check(options: ReportOptions) -> None:
         raise OptionError(f"thumbnail must be between 32 and 2048 pixels; got {options.thumbnail}")
 
 
-@verb("faultscape.verbs.report.write:write_report", changes_nothing=("selection", "output"), check=_check)
+@verb(
+    "faultscape.verbs.report.write:write_report",
+    changes_nothing=("selection", "output", "log"),
+    check=_check,
+)
 def report(
     study: Place,
     *,
@@ -52,6 +59,7 @@ def report(
     better: float | None = None,
     reference_images: Place | None = None,
     thumbnail: int = 320,
+    log: Tracker | None = None,
 ) -> Reported:
     """Write a self-contained HTML report of a selection: standings, how robust they are, outcomes, and a
     gallery of the images.
@@ -78,6 +86,9 @@ def report(
         maps also images/ and labels/.
     thumbnail
         Longest side of the images in the gallery, in pixels.
+    log
+        Also send the page, the numbers behind its figures and what `measure` found to an experiment tracker:
+        mlflow, wandb or trackio, which must be installed.
 
     >>> fs.report("study").path
     'study/report-order.html'

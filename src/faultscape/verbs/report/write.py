@@ -21,7 +21,9 @@ from faultscape.study.tables.logs import log
 from faultscape.verbs.report import classes, maps, points
 from faultscape.verbs.report.artefact import unshown_images
 from faultscape.verbs.report.facts import missing_text, page_facts
+from faultscape.verbs.report.sent import sent
 from faultscape.verbs.report.signature import Reported
+from faultscape.verbs.report.trackers import send, tracker_of
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReportOptions
@@ -42,6 +44,7 @@ def write_report(options: ReportOptions) -> Reported:
     )
     if target.is_dir():
         raise OptionError(f"--output {options.output}: is a folder; name the file to write")
+    library = tracker_of(options.log) if options.log else None
     with study.writing():  # from the first read on: the page must record exactly what it shows
         drawn = study.selection(selection).slots
         classifies = study.classifies
@@ -62,7 +65,10 @@ def write_report(options: ReportOptions) -> Reported:
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
-    return Reported(str(target), len(data), facts.slots.asked, "point" if kind is Point else "chosen image")
+    if options.log:
+        send(options.log, library, sent(study, facts, better, target))
+    items = "point" if kind is Point else "chosen image"
+    return Reported(str(target), len(data), facts.slots.asked, items, options.log or "")
 
 
 def _refuse_idle(options: ReportOptions, kind: type | None, *, classifies: bool) -> None:
