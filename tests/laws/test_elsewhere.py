@@ -112,3 +112,14 @@ def test_elsewhere_slots_and_orders_are_the_same_and_numbers_agree(
         for document in told:
             del document["provenance"]
         same(*told, file)
+
+
+def test_a_process_that_begins_with_plain_kernels_makes_the_same_bytes(
+    corpus: made.Corpus, here: Path, tmp_path: Path
+) -> None:
+    """The first law holds whatever a process has compiled: `here` compiles all, this study next to nothing."""
+    line(tmp_path / "study", corpus, {"FAULTSCAPE_NUMBA": ""})
+    files = sorted(path.relative_to(here) for path in here.glob("p*/*/manifest.json"))
+    assert len(files) == 2 * len(corpus.models)
+    for file in (*files, Path("selection.csv"), Path("standings.json")):
+        assert (tmp_path / "study" / file).read_bytes() == (here / file).read_bytes(), file
