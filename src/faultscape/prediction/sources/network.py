@@ -208,7 +208,7 @@ class Network:
         """Return labels (N, H, W) without other axes of length one, uint16; floats are accepted if they are
         whole numbers.
         """
-        first = values[0]
+        first = np.asarray(values[0])
         height, width = values.shape[-2:] if values.ndim > 2 else (0, 0)
         if not values.size or values[0].size != height * width:
             raise self.refused(first)
