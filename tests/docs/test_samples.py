@@ -42,6 +42,8 @@ LINES = (
     "faultscape rank study",
     "faultscape run study",
     "faultscape report study",
+    "faultscape show study --figures",
+    "faultscape show study --figure cases",
     "faultscape measure study",
     "faultscape plan study",
     "faultscape rank-table scores.csv",
