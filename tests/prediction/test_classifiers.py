@@ -249,8 +249,10 @@ def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> 
     )
     assert "got a program" in refused_line("predict", study, "net=exec:ls {input} {output}")
     (tmp_path / "t.npz").write_bytes(b"")
+    assert "one file of arrays is not a model" in refused_line("predict", maps, f"net={tmp_path / 't.npz'}")
+    (tmp_path / "t.dat").write_bytes(b"")
     assert "a folder of label maps, model.onnx, " in refused_line(
-        "predict", maps, f"net={tmp_path / 't.npz'}"
+        "predict", maps, f"net={tmp_path / 't.dat'}"
     )
     for crop in ("0", "1.1", "-1"):
         assert "crop is a share of the shorter side" in refused_line(
