@@ -226,6 +226,6 @@ def test_documents_of_a_study_of_classifiers_are_read_as_results(answers: str) -
 def test_damaged_documents_are_refused_by_load_in_one_line(maps: str) -> None:
     damage(maps)
     for name in DOCUMENTS:
-        with pytest.raises(ResultError, match=f"{name} is not JSON: ") as caught:
+        with pytest.raises(ResultError, match=f"{name} is not a result, which is JSON ") as caught:
             fs.load(Path(maps) / name)
         assert "\n" not in str(caught.value)
