@@ -11,7 +11,6 @@ from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import facts_of
 from faultscape.prediction import device_scores
 from faultscape.prediction.device_scores import DeviceScores
-from faultscape.prediction.devices import scored_on
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import parse
 from faultscape.prediction.sources.torch_network import of_module
@@ -98,6 +97,16 @@ def test_a_network_scored_on_its_device_answers_as_one_scored_on_the_processor(
             assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
 
 
-def test_logits_are_scored_on_a_gpu_where_there_is_one_unless_it_is_said_otherwise() -> None:
-    assert scored_on("device", "cpu") == "device"
-    assert scored_on(None, "cuda:1") == "device"
+def test_a_device_that_is_short_of_memory_leaves_the_image_to_the_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import torch
+
+    def short(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    monkeypatch.setattr(DeviceScores, "_strips", short)
+    scores = logits("any")
+    there = DeviceScores(torch.from_numpy(scores))
+    assert np.array_equal(winners.labels(there, (40, 24)), winners.labels(scores, (40, 24)))
+    assert np.array_equal(facts_of(there, (40, 24)).entropy, facts_of(scores, (40, 24)).entropy)

@@ -71,8 +71,9 @@ def facts_of(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: 
     >>> [round(float(values[0, 0]), 4) for values in (facts.winner, facts.others, facts.entropy)]
     [0.7, 0.3, 0.8018]
     """
-    if isinstance(scores, OnDevice):
-        top, second, others, spread = scores.softmax_sums(size, marginal=marginal)
+    sums = scores.softmax_sums(size, marginal=marginal) if isinstance(scores, OnDevice) else None
+    if sums is not None:
+        top, second, others, spread = sums
     else:
         scores = finite(checked_arrays.numbers(scores, "scores", MetricError, "C x h x w"))
         top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)

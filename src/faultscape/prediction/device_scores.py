@@ -2,8 +2,9 @@
 and only these, at the size of the labels, reach the CPU.
 
 Conventions: those of `faultscape.maps.winners` and `faultscape.metrics.pixel_facts`, whose kernels this
-equals: labels to the bit, since it interpolates with the same float32 operations in the same order, sums of
-softmax up to rounding. To whatever else asks for them, scores are an array, copied from the device.
+follows: it interpolates with the same float32 operations in the same order, so that on a CPU labels are equal
+to the bit; sums of softmax are equal up to rounding. Where the device is short of memory, the kernels do it.
+To whatever else asks for them, scores are an array, copied from the device.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.errors import is_out_of_memory
+from faultscape.maps import winners
 from faultscape.maps.winners import INFINITE, between
 
 _TINY = 1.2e-38
@@ -42,6 +45,14 @@ class DeviceScores:
 
     def labels(self, size: tuple[int, int]) -> np.ndarray | None:
         """Return what `winners.labels` returns of scores (C, h, w)."""
+        try:
+            return self._labels(size)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        return winners.labels(np.asarray(self), size)
+
+    def _labels(self, size: tuple[int, int]) -> np.ndarray | None:
         import torch
 
         with torch.inference_mode():
@@ -54,10 +65,19 @@ class DeviceScores:
             found = out.cpu().numpy()
         return found if len(self) <= 256 else found.astype(np.uint16)
 
-    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
+    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray | None:
         """Return (4, H, W) what the kernel `softmax_sums` fills from scores (C, h, w): the largest logit, e
-        of the second, the sum of e over all but the winner, and the sum there of e (top - logit).
+        of the second, the sum of e over all but the winner, and the sum there of e (top - logit). None where
+        the device is short of memory.
         """
+        try:
+            return self._sums(size, marginal=marginal)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        return None
+
+    def _sums(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
         import torch
 
         with torch.inference_mode():
