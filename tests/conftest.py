@@ -21,6 +21,7 @@ import golden
 import loopback
 import postgres_server
 from faultscape import engine
+from faultscape.maps import kernel_choice
 
 hypothesis.settings.register_profile(
     "faultscape", derandomize=True, deadline=None, database=None, print_blob=False
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give each worker one thread for torch, and have the kernels compiled once where several workers are to
     come and none were compiled beside this package.
     """
-    os.environ.setdefault("FAULTSCAPE_NUMBA", "1")  # else what is small is counted by the plain twins alone
+    kernel_choice.ALWAYS = True  # here, where tests hold arrays; a program begins as one of a user does
     os.environ.setdefault("FAULTSCAPE_PROGRESS", "off")  # else what takes long says so on standard error
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of several workers would wait for one another
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
@@ -59,7 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
             [sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores", "stress")
         ]
         at_work = [
-            subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words
+            subprocess.Popen(
+                line,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"FAULTSCAPE_NUMBA": "1"},
+            )
+            for line in words
         ]
         for process in at_work:
             process.wait()  # what fails here will be compiled, or fail, where it is needed

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from trees import walked
+
 ROOT = Path(__file__).parents[2]
 TEMPLATES = "reporting/templates"
 NOTATION = ROOT / "docs" / "reference" / "notation.md"
@@ -101,9 +103,9 @@ def spoken(source: str) -> Iterator[str]:
     """Yield the docstrings and messages of a source file: every text of two words or more, without the code
     of its examples.
     """
-    tree = ast.parse(source)
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = walked(ast.parse(source))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             text = "".join(
                 str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values

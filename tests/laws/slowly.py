@@ -1,7 +1,7 @@
 """A driver for the laws of engines, run as a program: one study's line, in which each call takes long enough
 to be interrupted.
 
-Run as ``slowly.py STUDY PHOTOS TRUTH CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to
+Run as ``slowly.py STUDY PHOTOS CLASSES ENGINE SECONDS VERBS NAME=MAPS...``; the engine's log goes to
 standard error. With FATAL, a folder, the worker of every twelfth call of a verb, from call 6 on, kills itself
 once.
 """
@@ -41,9 +41,7 @@ def call(
     return engine.perform(task, given, attempt, tick)
 
 
-def main(
-    study: str, photos: str, truth: str, classes: str, where: str, seconds: str, verbs: str, *models: str
-) -> None:
+def main(study: str, photos: str, classes: str, where: str, seconds: str, verbs: str, *models: str) -> None:
     import faultscape as fs
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -63,14 +61,6 @@ def main(
         fs.predict(study, *models, engine=where, workers=workers)
     if "compare" in verbs:
         fs.compare(study, engine=where, workers=workers)
-    if "select" in verbs:
-        fs.select(
-            study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=where, workers=workers
-        )
-        fs.select(study, sampling=fs.options.Sampling(points=30), engine=where, workers=workers)
-    if "measure" in verbs:
-        fs.label.import_(study, truth)
-        fs.measure(study, engine=where, resamples=10, worst=0, workers=workers)
 
 
 if __name__ == "__main__":

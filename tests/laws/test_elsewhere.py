@@ -40,6 +40,7 @@ print(units.get("X86_V3"))
 ELSEWHERE = {
     "a plain processor": {
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+        "FAULTSCAPE_NUMBA": "1",
         "NUMBA_CPU_NAME": "generic",
         "NUMBA_CPU_FEATURES": "",
         "OPENBLAS_CORETYPE": "Prescott",
@@ -88,7 +89,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture(scope="module")
 def here(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = tmp_path_factory.mktemp("here") / "study"
-    line(study, corpus, {})
+    line(study, corpus, {"FAULTSCAPE_NUMBA": "1"})
     return study
 
 
@@ -118,7 +119,7 @@ def test_a_process_that_begins_with_plain_kernels_makes_the_same_bytes(
     corpus: made.Corpus, here: Path, tmp_path: Path
 ) -> None:
     """The first law holds whatever a process has compiled: `here` compiles all, this study next to nothing."""
-    line(tmp_path / "study", corpus, {"FAULTSCAPE_NUMBA": ""})
+    line(tmp_path / "study", corpus, {})
     files = sorted(path.relative_to(here) for path in here.glob("p*/*/manifest.json"))
     assert len(files) == 2 * len(corpus.models)
     for file in (*files, Path("selection.csv"), Path("standings.json")):

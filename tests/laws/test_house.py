@@ -10,7 +10,6 @@ import subprocess
 import sys
 import typing
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from faultscape.engine import find
 from faultscape.terminal_lines import REPEATED, flag_of
 from faultscape.verbs.verb import options_of
 from faultscape.verbs.verb_list import function_of
+from trees import nodes_of, tree_of
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -40,11 +40,6 @@ HEAVY = (
     "scipy.stats",
     "numpy",
 )
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 def loaded_by(words: str) -> list[str]:
@@ -169,7 +164,7 @@ def test_what_a_verb_takes_from_another_is_its_work_not_its_signature() -> None:
             continue
         taken = {
             (node.module, alias.name)
-            for node in ast.walk(tree_of(path))
+            for node in nodes_of(path)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
@@ -263,15 +258,15 @@ def room_of(path: Path) -> str:
     return f"verbs.{rest[0]}" if first == "verbs" and rest else first
 
 
-def imported_names(tree: ast.Module) -> set[str]:
+def imported_names(nodes: list[ast.AST]) -> set[str]:
     """Return the dotted names that a file takes of the package, `module.name`, also where it takes the module
     and then the name.
     """
     taken, modules = set(), {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("faultscape"):
             modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             taken.add(f"{modules[node.value.id]}.{node.attr}")
     return taken | set(modules.values())
@@ -414,8 +409,8 @@ def test_no_dict_of_anything_crosses_a_room() -> None:
     }
     users: dict[str, set[str]] = {}
     handed_on: dict[str, str] = {}  # a name that a file only hands on, and where it comes from
-    for path, tree in trees.items():
-        for name in imported_names(tree):
+    for path in trees:
+        for name in imported_names(nodes_of(path)):
             users.setdefault(name, set()).add(room_of(path))
             handed_on[f"{modules[path]}.{name.rpartition('.')[2]}"] = name
     for shown, name in handed_on.items():

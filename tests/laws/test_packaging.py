@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 
+from trees import nodes_of
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
@@ -99,7 +101,7 @@ def imported(*folders: str) -> set[str]:
 def imported_by(path: Path) -> set[str]:
     """Modules that one file imports."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -179,9 +181,9 @@ def test_what_benchmarks_are_compared_with_is_pinned() -> None:
 
 
 def test_what_examples_train_with_is_installed_by_a_line() -> None:
-    source = ast.parse((ROOT / "examples" / "train_demo_networks.py").read_text(encoding="utf-8"))
-    names = {alias.name for node in ast.walk(source) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in ast.walk(source) if isinstance(node, ast.ImportFrom) and node.module}
+    source = nodes_of(ROOT / "examples" / "train_demo_networks.py")
+    names = {alias.name for node in source if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in source if isinstance(node, ast.ImportFrom) and node.module}
     others = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"faultscape"}
     assert others - BASE - modules(EXTRAS["train"]) == set()
 
@@ -231,7 +233,7 @@ def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> 
     names = {
         (str(path.relative_to(ROOT)), node.module, alias.name)
         for path in files
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PROJECT["name"]
         for alias in node.names
     }
@@ -244,7 +246,7 @@ def test_what_benchmarks_import_of_each_other_is_there() -> None:
     missing = [
         (name, node.module, alias.name)
         for name in sorted(defined)
-        for node in ast.walk(ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8")))
+        for node in nodes_of(ROOT / "benchmarks" / f"{name}.py")
         if isinstance(node, ast.ImportFrom) and node.module in defined
         for alias in node.names
         if alias.name not in defined[node.module]

@@ -18,6 +18,7 @@ from faultscape.selection.draws import draw
 from faultscape.selection.weights import drawing_weights
 from faultscape.verbs.verb import options_of
 from refusals import refused
+from trees import nodes_of
 
 J, IMAGES, CLASSES = 3, 40, 5
 OF_IMAGES = [one for one in SELECTORS if not one.pixels]
@@ -119,7 +120,7 @@ def test_names_are_one_each() -> None:
 def test_what_a_selector_does_is_read_off_the_catalogue_and_never_off_its_name() -> None:
     source, found = Path(fs.__file__).parent, []
     for file in sorted(source.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes_of(file):
             if isinstance(node, ast.Compare):
                 words = {
                     part.value

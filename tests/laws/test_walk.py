@@ -56,7 +56,7 @@ from faultscape.verbs.status import more_images
 from faultscape.verbs.verb import group_options
 
 STEPS = 30
-WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
+WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "4"))
 NAMES = ("main", "random", "more", "order", "best")
 LINES = 60  # more than a study of two dozen images can need
 TYPED: Counter[str] = Counter()  # steps, and lines of each verb that were done or refused

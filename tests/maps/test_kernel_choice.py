@@ -23,7 +23,7 @@ OURS = "faultscape.maps.kernel_choice"  # a file of no kernels: numba keeps noth
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has done nothing yet, and has to choose."""
     pytest.importorskip("numba")
-    monkeypatch.delenv("FAULTSCAPE_NUMBA")
+    monkeypatch.setattr(kernel_choice, "ALWAYS", False)
     monkeypatch.setattr(Kernels, "_plain_seconds", 0.0)
 
 
@@ -82,15 +82,14 @@ def test_without_a_module_the_plain_kernels_stay() -> None:
 
 
 def test_all_calls_are_compiled_if_so_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAULTSCAPE_NUMBA", "1")
+    monkeypatch.setattr(kernel_choice, "ALWAYS", True)
     assert names(Kernels(OURS, seconds=1e9), 0) == [OURS]
 
 
 @pytest.mark.slow
 def test_a_little_work_in_a_new_process_does_not_even_import_numba() -> None:
     code = """if True:
-        import os, sys
-        del os.environ["FAULTSCAPE_NUMBA"]
+        import sys
         import numpy as np
         from faultscape.maps import counts, regions, runs
         maps = np.random.default_rng(0).integers(0, 5, (4, 9, 9)).astype(np.uint8)

@@ -57,6 +57,7 @@ def test_frames_are_the_same_in_other_orders_on_other_processors_and_without_num
         {
             "NPY_DISABLE_CPU_FEATURES": DISABLED,
             "OPENCV_CPU_DISABLE": "AVX2,AVX,FMA3,SSE4.2",
+            "FAULTSCAPE_NUMBA": "1",
             "NUMBA_CPU_NAME": "generic",
             "NUMBA_CPU_FEATURES": "",
             "NUMBA_CACHE_DIR": str(tmp_path),

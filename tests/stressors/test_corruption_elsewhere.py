@@ -44,7 +44,7 @@ def test_all_are_the_same_in_another_order_without_numba_and_without_vector_unit
     sys.platform == "win32", reason="numba's compiler takes another processor's name on Linux and macOS"
 )
 def test_compiled_loops_are_the_same_for_a_plain_processor() -> None:
-    found = digests_elsewhere(COMPILED, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
+    found = digests_elsewhere(COMPILED, FAULTSCAPE_NUMBA="1", NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="")
     assert found == {name: GOLDEN[name] for name in COMPILED}
 
 

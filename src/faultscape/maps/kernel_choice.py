@@ -23,6 +23,7 @@ from types import ModuleType
 
 from faultscape.process.made_aside import hold
 
+ALWAYS = os.environ.get("FAULTSCAPE_NUMBA") == "1"
 IMPORT = 1.0  # seconds to import numba and load what it keeps
 _SOONER = 8  # times, in a worker
 _WAIT = 4  # times the seconds of compiling that the plain kernels serve while another process compiles
@@ -48,11 +49,10 @@ class Kernels:
         """
         if self._chosen is not None or self._off:
             return self._chosen
-        always = os.environ.get("FAULTSCAPE_NUMBA") == "1"
         self._spent += seconds
         Kernels._plain_seconds += seconds
         limit = self._seconds / (_SOONER if "FAULTSCAPE_WORKER" in os.environ else 1)
-        if not always and self._spent < limit:
+        if not ALWAYS and self._spent < limit:
             loaded = "numba" in sys.modules
             if self._spent < self._next_look or not (loaded or Kernels._plain_seconds >= IMPORT):
                 return None
@@ -64,7 +64,7 @@ class Kernels:
         except ImportError:
             self._off = True
             return None
-        if always or self._is_time(compiled, limit):
+        if ALWAYS or self._is_time(compiled, limit):
             self._chosen = compiled
         return self._chosen
 
