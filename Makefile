@@ -39,8 +39,8 @@ test: .venv/.test-ready  ## the tests, in some six minutes of two cores; ends wi
 	$(PYTEST) -m "not slow"
 
 # One worker more than cores: clusters and killed processes are mostly waited for, but three a core take longer.
-test-slow: .venv/.test-ready  ## the rest: kills, engines, clusters, blocks of the documentation, long walks, hostile files
-	$(PYTEST) --numprocesses $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") -m slow $$(grep -rl --include='test_*.py' pytest.mark.slow tests)
+test-slow: .venv/.test-ready  ## the rest: kills, engines, clusters, blocks of the documentation, long walks, hostile files; SHARE=2/3 for a share of them
+	FAULTSCAPE_SHARE=$(SHARE) $(PYTEST) --numprocesses $$($(BIN)/python -c "import os; print(os.cpu_count() + 1)") -m slow $$(grep -rl --include='test_*.py' pytest.mark.slow tests)
 
 test-of: .venv/.test-ready  ## what one room's change can break, in a minute: make test-of metrics
 	$(BIN)/python scripts/test_of.py $(wordlist 2,2,$(MAKECMDGOALS))
@@ -92,7 +92,7 @@ CONSUMERS := .venv-consumers/bin
 test-consumers: .venv-consumers/.ready  ## other tools read what export writes; docs/reference/consumers.md lists their versions
 	$(CONSUMERS)/python -m pytest tests/consumers
 
-check: test test-slow lint types layers wheel docs  ## all that .ci/run does
+check: test test-slow lint types layers wheel docs  ## all that .ci/run does, and the slow tests that it leaves to other commits
 
 .venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
 	PIP_CONSTRAINT=constraints.txt $(PIP) --constraint benchmarks/constraints.txt --editable ".[bench]"

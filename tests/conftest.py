@@ -20,6 +20,7 @@ import faultscape
 import golden
 import loopback
 import postgres_server
+import shares
 from faultscape import engine
 from faultscape.maps import kernel_choice
 
@@ -72,10 +73,17 @@ def pytest_configure(config: pytest.Config) -> None:
             process.wait()  # what fails here will be compiled, or fail, where it is needed
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest; the others keep their order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest; the others keep their order. Where FAULTSCAPE_SHARE is one of
+    several, "2/3", keep that share of the files.
+    """
     place = {HERE / name: k for k, name in enumerate(FIRST)}
     items.sort(key=lambda item: place.get(item.path, len(place)))
+    if share := os.environ.get("FAULTSCAPE_SHARE"):
+        kept = shares.files_of(share, [item.path for item in items])
+        left = [item for item in items if item.path not in kept]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.path in kept]
 
 
 def pytest_collection_finish() -> None:

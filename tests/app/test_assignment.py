@@ -10,6 +10,7 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,6 +117,7 @@ def walk(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> Wor
     return world
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(STEPS, RULES, st.integers(1, 12))
 def test_nobody_is_asked_the_same_twice_but_once_more_in_the_other_order(

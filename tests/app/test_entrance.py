@@ -352,6 +352,7 @@ def test_many_behind_one_address_come_in_by_links_that_are_right(entrance: Entra
     assert {entrance.client().get(f"/join/{token}").status_code for token in links} == {200}
 
 
+@pytest.mark.slow
 def test_on_this_machine_names_that_are_known_may_come_in_again_and_again_and_new_ones_twenty_times(
     root: Path,
 ) -> None:

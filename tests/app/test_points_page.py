@@ -563,6 +563,7 @@ def test_points_in_images_with_masks_measure_each_person_and_change_no_estimate(
     assert fs.rank(str(campaign.root), resamples=20).rankings["points"].scores == before
 
 
+@pytest.mark.slow
 def test_of_two_people_who_differ_about_a_point_each_has_half_of_it(
     open_: Callable[..., Any], pointed: Asked
 ) -> None:

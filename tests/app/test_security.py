@@ -165,6 +165,7 @@ def test_pictures_and_items_are_given_to_no_page_of_elsewhere(entrance: Entrance
     )
 
 
+@pytest.mark.slow
 def test_pages_that_change_nothing_have_no_other_method(entrance: Entrance, organiser: Person) -> None:
     for _, path in entrance.routes():
         for method in (
@@ -492,6 +493,7 @@ def walk(person: Person, also: list[str]) -> dict[str, Any]:
     return seen
 
 
+@pytest.mark.slow
 def test_nothing_that_an_annotator_can_get_names_a_model(entrance: Entrance, ann: Person) -> None:
     also = [
         filled(path, lambda name: {"number": "0", "way": "fill"}.get(name, "left"))

@@ -122,6 +122,7 @@ def test_classifiers_that_are_as_they_should_be_are_not_accused(seed: int) -> No
     assert find_misplaced(noisy) == []
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_classifier_is_named() -> None:
     rng = np.random.default_rng(8)
     said = people(rng)
@@ -155,6 +156,7 @@ def test_what_is_wrong_with_a_classifier_is_named() -> None:
     assert found(1, counted, tuple(sorted(keys)))[0][:2] == (1, "names")
 
 
+@pytest.mark.slow
 def test_of_several_shifted_models_each_is_named_and_no_other() -> None:
     said = people(np.random.default_rng(2), models=7)
     for m in (1, 4, 5):
@@ -197,6 +199,7 @@ def filtered(rng: np.random.Generator, models: int, classes: int, *, in_classes:
     return said[:, np.all([(one != other)[:, 0, 0] for one, other in combinations(said, 2)], axis=0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("images", ["mixed", "sorted by class"])
 def test_any_order_lifts_what_lies_below_chance_and_none_is_told(seed: int, images: str) -> None:
@@ -216,6 +219,7 @@ def test_any_order_lifts_what_lies_below_chance_and_none_is_told(seed: int, imag
         assert [f.kind for f in pair] == ["below"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_confusions_in_a_pool_of_images_on_which_models_differ_are_no_mix_up_of_classes(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -234,6 +238,7 @@ def test_a_shift_by_one_class_is_told_though_models_then_agree_nowhere() -> None
     assert finding.classes == ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
 
 
+@pytest.mark.slow
 def test_neighbours_that_fit_both_ways_are_no_shift() -> None:
     rng = np.random.default_rng(2)
     truth = np.repeat(rng.integers(0, 40, 150), 20)
@@ -245,6 +250,7 @@ def test_neighbours_that_fit_both_ways_are_no_shift() -> None:
     assert [(f.kind, abs(f.shift)) for f in find_misplaced(moved)] == [("shift", 9)]
 
 
+@pytest.mark.slow
 def test_less_agreement_than_by_chance_is_told_without_an_order() -> None:
     said = filtered(np.random.default_rng(0), 2, 5, in_classes=False)
     table = mean_agreement(of_people(said))

@@ -117,6 +117,7 @@ def test_training_is_daylight_and_the_corpus_is_mixed(corpus):
     assert (training_scene(0).truth != corpus[0].truth).any()
 
 
+@pytest.mark.slow
 def test_light_changes_the_picture():
     brightness = {
         light: np.mean([np.median(scene(index, light=light).image) for index in range(4)]) for light in LIGHTS
@@ -126,6 +127,7 @@ def test_light_changes_the_picture():
     assert contrast["fog"] < contrast["day"]
 
 
+@pytest.mark.slow
 def test_beasts_come_where_rare_things_are_asked_for():
     share = [
         np.mean([(scene(index, rare=rare, size=SMALL).truth == ANIMAL).mean() for index in range(25)])

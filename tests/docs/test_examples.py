@@ -16,6 +16,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_give_what_they_show(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = doctest.testmod(

@@ -59,6 +59,7 @@ def _installed() -> None:
     pytest.importorskip("transformers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", HUB)
 def test_architectures_of_the_hub_are_known_to_transformers(
     model: str, monkeypatch: pytest.MonkeyPatch

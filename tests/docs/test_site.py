@@ -206,6 +206,7 @@ def unsaid(name: Any) -> list[str]:
     return [f"{name.written}: {one.name}" for one in parameters if not one.said]
 
 
+@pytest.mark.slow
 def test_every_parameter_of_a_public_function_is_described() -> None:
     rooms = [n for room, of_it in public.rooms().items() if room != "reporting" for n in of_it]
     functions = [n for n in [*public.verbs(), *rooms] if isinstance(n.node, ast.FunctionDef)]

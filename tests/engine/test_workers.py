@@ -90,6 +90,7 @@ def test_a_worker_whom_nobody_hears_ends_at_once_and_says_nothing(capfd: pytest.
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_who_still_lives_is_named_and_killed() -> None:
     words = (
         "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # the"

@@ -35,6 +35,7 @@ def label_all(corpus: made.Corpus, folder: Path) -> None:
         shutil.copy(corpus.truth / name, folder / "labels" / name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("heading", "name", "options"),
     [

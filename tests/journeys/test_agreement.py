@@ -18,6 +18,7 @@ from faultscape.reading.study import Study
 from opened_files import opened
 
 
+@pytest.mark.slow
 def test_a_shifted_table_is_named_by_compare_and_by_select_and_in_no_other_study(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +189,7 @@ def test_a_cap_is_not_blamed_for_what_confidence_or_too_few_images_keep_from_pai
     ]
 
 
+@pytest.mark.slow
 def test_manifests_are_read_once_however_many_shards_there_are(tmp_path: Path) -> None:
     from faultscape.reading import evidence
     from faultscape.verbs.compare import agreement

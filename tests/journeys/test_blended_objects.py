@@ -247,6 +247,7 @@ def test_cut_outs_without_a_class_are_blended_too(study: str, tmp_path: Path) ->
     assert blended(study, objects=str(tmp_path / "objects")).images == 5
 
 
+@pytest.mark.slow
 def test_more_frames_are_more_images_and_those_that_were_there_stay(study: str) -> None:
     blended(study, frames=3)
     before = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}

@@ -257,6 +257,7 @@ def test_where_masks_of_people_are_compared_is_said(study: Path) -> None:
     assert "labels-ann, labels-ben. <code>faultscape label consensus</code> prints the mIoU" in shown(study)
 
 
+@pytest.mark.slow
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
     """Two people who choose alike on two images, one of them twice, have said two things, not five; a ranking
     tells nothing of fewer than ten.
@@ -281,6 +282,7 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     )
 
 
+@pytest.mark.slow
 def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Path) -> None:
     pair = most_asked(study)
     for item in pair[: FEW - 1]:

@@ -208,6 +208,7 @@ def test_choices_follow_a_model_that_is_called_something_else(
     )
 
 
+@pytest.mark.slow
 def test_status_counts_images_on_which_people_chose_as_labelled(
     own: str, world: tuple[str, made.Corpus]
 ) -> None:

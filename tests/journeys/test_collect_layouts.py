@@ -294,6 +294,7 @@ def test_wrong_lines_are_told_what_was_expected(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     found = fs.collect(

@@ -219,6 +219,7 @@ class TestVerbs:
 
 
 class TestJson:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("words", "fields"),
         [
@@ -323,6 +324,7 @@ class TestWhatIsPrinted:
         assert (status, out) == (2, "")
         assert err.startswith("faultscape: ")
 
+    @pytest.mark.slow
     def test_quiet_leaves_notes_out_of_results(self, ready: str, tmp_path: Path) -> None:
         line = ("measure", ready, "--engine", "local", "-o", tmp_path / "out")
         loud = run(*line)[1]

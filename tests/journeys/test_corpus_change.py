@@ -207,6 +207,7 @@ def test_a_map_that_changed_makes_its_shard_anew_and_the_other_stays(corpus: mad
     assert {name.rpartition("/")[2].split("-")[0].split(".")[0] for name in other} == {"00000", "manifest"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", "processes"])
 def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is_of_one_network(
     corpus: made.Corpus, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str

@@ -25,6 +25,8 @@ from made_methods import QUICK, kept, scored
 from made_training import Trained
 from refusals import refused, refused_text, told
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -129,7 +131,6 @@ def test_a_fusion_does_not_join_a_method_on_a_backbone(predicted: Trained, backb
         parts_asked(Path(predicted.study), Request.of(named))
 
 
-@pytest.mark.slow
 def test_a_search_runs_on_the_patches_too(predicted: Trained, backbone: str) -> None:
     blended = fs.stress.blend(
         predicted.study,

@@ -18,6 +18,8 @@ from made_methods import fitted, kept, scored
 from made_training import ONE, Trained, copy_of, doubt_of, image_of
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow
+
 TAUGHT = fs.options.FitData(negatives="train-fishyscapes-v2")
 JOINED = fs.options.FitData(negatives="val-fishyscapes-v2")
 QUICK = fs.options.MethodOptions(steps=12, width=8, batch=2)

@@ -18,6 +18,8 @@ from made_methods import fitted, kept, scored
 from made_training import Trained
 from refusals import refused, told
 
+pytestmark = pytest.mark.slow
+
 QUICK = fs.options.MethodOptions(steps=12, width=8, batch=2)
 
 

@@ -26,6 +26,7 @@ def file_of(trained: Trained, name: str = "resynthesis") -> Path:
     return Path(trained.study, "methods", "plain", f"{name}.safetensors")
 
 
+@pytest.mark.slow
 def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_change_no_label(
     blended: Trained,
 ) -> None:
@@ -55,6 +56,7 @@ def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_chan
     assert label_maps.content_digest(Path(study) / "predictions" / "plain") == before
 
 
+@pytest.mark.slow
 def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +109,7 @@ def test_withheld_classes_teach_nothing(predicted: Trained) -> None:
     assert len(places) >= 2
 
 
+@pytest.mark.slow
 def test_perceptual_needs_one_resynthesis_of_this_network(predicted: Trained) -> None:
     from faultscape.uncertainty.methods.method import read, write
 

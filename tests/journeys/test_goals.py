@@ -267,6 +267,7 @@ def test_run_reports_on_what_it_could_rank_where_nobody_labelled_the_duels(
     assert reports(answers.study) == [("done", "report-order.html")]
 
 
+@pytest.mark.slow
 def test_plan_goes_for_the_best_model_in_rounds_with_labels_in_between(tmp_path: Path) -> None:
     answers = made_answers.study(tmp_path, errors=ERRORS)
 

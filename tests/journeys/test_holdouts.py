@@ -56,6 +56,7 @@ def by_hand(corpus: made.Corpus, maps: Path, root: Path) -> dict[str, float]:
     return {name: found.models["m"][name]["value"] for name in ("miou", "pixel_accuracy")}
 
 
+@pytest.mark.slow
 def test_measures_without_a_class_are_those_of_a_class_list_without_it(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

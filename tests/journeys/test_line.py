@@ -22,6 +22,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
     return made.corpus(tmp_path_factory.mktemp("corpus"), images=14, models=3)
 
 
+@pytest.mark.slow
 def test_the_command_line_equals_the_python_verbs(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,6 +99,7 @@ def test_the_files_line_equals_arrays_in_memory(corpus: made.Corpus, tmp_path: P
         assert ranking.scores == pytest.approx(standings.rankings[name].scores, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_run_goes_up_to_the_labels_and_later_on_from_them(corpus: made.Corpus, tmp_path: Path) -> None:
     study = tmp_path / "study"
     models = [f"{name}={path}" for name, path in corpus.models.items()]

@@ -134,6 +134,7 @@ def test_what_an_option_named_is_left_out_of_the_line_once_it_is_gone_which_is_s
         assert said not in words(study)
 
 
+@pytest.mark.slow
 def test_run_ranks_again_by_the_truth_that_was_ranked_by_where_nothing_says_which_of_several_counts(
     tmp_path: Path,
 ) -> None:
@@ -261,6 +262,7 @@ def test_where_no_line_can_help_the_words_say_what_a_person_could_do_and_nothing
         assert "next: no command helps; `faultscape status` shows what to fix by hand" in repr(state)
 
 
+@pytest.mark.slow
 def test_labels_that_are_void_everywhere_are_said_to_tell_nothing_and_no_line_ranks_by_them(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -240,6 +240,7 @@ def test_pooled_metrics_are_compared_over_the_classes_that_both_have(tmp_path: P
     assert row["difference"] != pytest.approx(row["difference_all"])
 
 
+@pytest.mark.slow
 def test_intervals_draw_whole_groups_where_images_belong_together(
     corpus: made.Corpus, measured: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -394,6 +395,7 @@ def test_a_note_says_where_consecutive_images_are_alike(tmp_path: Path) -> None:
     assert "consecutive" not in " ".join(document(tmp_path / "o")["notes"])
 
 
+@pytest.mark.slow
 def test_python_and_the_command_line_write_the_same(
     corpus: made.Corpus, measured: Path, tmp_path: Path
 ) -> None:
@@ -514,6 +516,7 @@ def test_a_killed_line_goes_on_where_it_was(
             assert path.read_bytes() == (tmp_path / path.relative_to(tmp_path / name)).read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -> None:
     text = (
         f'[near]\ntruth = "{corpus.truth}"\nclasses = "{corpus.classes}"\nmodels = {{ good ='
@@ -547,6 +550,7 @@ def test_a_list_of_data_sets_is_one_table(corpus: made.Corpus, tmp_path: Path) -
     assert found["near"]["models"]["good"]["miou"] != found["far"]["models"]["good"]["miou"]
 
 
+@pytest.mark.slow
 def test_a_study_measures_what_it_holds_and_status_knows_when_that_is_old(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
@@ -736,6 +740,7 @@ def test_a_wrong_map_of_one_model_is_not_the_truths_fault(tmp_path: Path) -> Non
     assert main([*words, "--resize-maps"]) == 0  # as advised
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_counted_and_what_is_wrong_stops_unless_skipped(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     (corpus.models["model-0"] / f"{corpus.ids[0]}.png").unlink()

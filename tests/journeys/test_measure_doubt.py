@@ -115,6 +115,7 @@ def test_probabilities_give_calibration_and_doubt_without_ties(maps: Any, tmp_pa
     assert found["augrc"]["value"] == pytest.approx(float(selective.augrc(right, bad)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_doubt_goes_before_confidence_and_8_bits_are_warned_of(maps: Any, tmp_path: Path) -> None:
     corpus, p = maps
     entropy = of_maps(

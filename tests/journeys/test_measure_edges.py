@@ -204,6 +204,7 @@ def test_what_ranks_the_pixels_alike_has_the_same_numbers_and_intervals(
             ), (metric, end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["pytorch-ood", "keras200", "anomaly-seg"])
 def test_both_directions_of_precision_follow_the_definitions(
     preset: str, corpus: made.Corpus, tmp_path: Path
@@ -258,6 +259,7 @@ def test_photos_that_are_not_there_are_counted_on_the_page(corpus: made.Corpus, 
     assert re.search(r"\d+ image files? could not be found or read", page)
 
 
+@pytest.mark.slow
 def test_presets_and_options_without_effect_are_told(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -178,6 +178,7 @@ def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest
     assert calls == ["soft"]
 
 
+@pytest.mark.slow
 def test_presets_give_others_numbers_and_say_so(scene: Any) -> None:
     root, masks, scores = scene
     exact = fs.metrics.detection(np.stack(scores), np.stack(masks))

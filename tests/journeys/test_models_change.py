@@ -134,6 +134,7 @@ def test_a_removed_model_has_never_been_there(
     assert (study / "selection-two.csv").read_bytes() == (other / "selection.csv").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_model_may_be_renamed_another_removed_and_a_third_added_in_one_line(
     corpus: made.Corpus, study: str, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ def objects_of(study: str, name: str) -> dict[str, fs.stressors.Cutout]:
     }
 
 
+@pytest.mark.slow
 def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(study: str) -> None:
     blended(study, set_="main")
     blended(study, set_="train")
@@ -67,6 +68,7 @@ def test_objects_drawn_for_training_images_are_none_of_those_for_test_images(stu
     assert family_of_set(Study(Path(study)), "train-fishyscapes-v2") == "drawn objects and noise shapes"
 
 
+@pytest.mark.slow
 def test_photos_whose_textures_teach_do_not_test(study: str, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     for level in range(10, 250, 20):
@@ -92,6 +94,7 @@ def test_photos_whose_textures_teach_do_not_test(study: str, tmp_path: Path) -> 
         blended(study, "fs-static", set_="main", blending=how)
 
 
+@pytest.mark.slow
 def test_objects_drawn_for_validation_images_are_none_of_those_that_teach_or_test() -> None:
     test, train, validation = (objects._drawn(use) for use in ("test", "train", "validation"))
     assert len(validation) > 5

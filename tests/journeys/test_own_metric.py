@@ -124,6 +124,7 @@ def test_ones_own_metrics_stand_beside_the_others(
     )
 
 
+@pytest.mark.slow
 def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_changed(tmp_path: Path) -> None:
     corpus, study = (
         made.corpus(tmp_path / "corpus", images=8, models=2, shape=(24, 32)),
@@ -276,6 +277,7 @@ def of_image(tmp_path: Path, k: int) -> float:
     return float(score[mask == 1].mean() - score[mask == 0].mean())
 
 
+@pytest.mark.slow
 def test_a_metric_of_scores_stands_beside_the_others(
     scored: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,6 +305,7 @@ def test_a_metric_of_scores_stands_beside_the_others(
     assert "metric failing: AttributeError" in refused_line(*scored, "--metric", f"{own}:failing")
 
 
+@pytest.mark.slow
 def test_a_metric_of_doubt_stands_beside_those_of_maps(line: list[str], tmp_path: Path) -> None:
     folder = Path(line[2].partition("=")[2])
     rng = np.random.default_rng(1)

@@ -48,6 +48,7 @@ def labelled(tmp_path: Path) -> tuple[str, made.Corpus]:
     return study, corpus
 
 
+@pytest.mark.slow
 def test_a_function_in_a_file_is_a_ranking_everywhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_ranking_of_pairs_of_classifiers_gets_their_counts(tmp_path: Path) -> 
     assert all(np.isfinite(value) for value in found["row_sums"].scores.values())
 
 
+@pytest.mark.slow
 def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
     study, _ = labelled(tmp_path)
     file = tmp_path / "mine.py"

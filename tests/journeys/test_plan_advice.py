@@ -180,6 +180,7 @@ def test_of_two_models_the_order_is_not_told_twice(tmp_path: Path) -> None:
     assert "The order of all models, with 95 % confidence\n  the same numbers\n" in repr(found)
 
 
+@pytest.mark.slow
 def test_spares_are_no_places_of_duels(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path, images=16, models=3)
     study = str(tmp_path / "study")
@@ -440,6 +441,7 @@ def test_a_selector_that_needs_half_as_many_labels_is_named_for_every_question(
     assert words.fewer(numbers(mad=11, vma=6), "mad") == ""
 
 
+@pytest.mark.slow
 def test_groups_of_images_are_counted(answers: made_answers.Answers) -> None:
     assert "Numbers assume independent images" in " ".join(repr(fs.plan(answers.study)).split())
     assert fs.plan(answers.study).notes == ()

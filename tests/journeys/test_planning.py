@@ -263,6 +263,7 @@ def test_questions_cost_one_for_each_class_that_is_named(tmp_path: Path) -> None
         assert row["questions"] <= 2 * row["slots"]
 
 
+@pytest.mark.slow
 def test_copies_are_named_and_count_as_one_and_near_copies_are_named(tmp_path: Path) -> None:
     _, said = answers((0.9, 0.7))
     near = said[0].copy()

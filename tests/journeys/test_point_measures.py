@@ -114,6 +114,7 @@ def test_the_line_its_table_and_its_files(
     Page((Path(study) / "measures-points" / "points" / "report.html").read_text())
 
 
+@pytest.mark.slow
 def test_it_is_what_rank_says_and_near_the_truth(study: str, corpus: made.Corpus) -> None:
     answer(study, corpus)
     found = measured(study).models
@@ -128,6 +129,7 @@ def test_it_is_what_rank_says_and_near_the_truth(study: str, corpus: made.Corpus
             assert number["value"] == pytest.approx(real[model][metric]["value"], abs=0.08), (model, metric)
 
 
+@pytest.mark.slow
 def test_where_every_image_has_a_mask_it_is_what_measure_says_of_the_masks(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -150,6 +152,7 @@ def test_where_every_image_has_a_mask_it_is_what_measure_says_of_the_masks(
     assert over.models["model-1"]["dice"]["value"] == pytest.approx(again.models["model-1"]["dice"]["value"])
 
 
+@pytest.mark.slow
 def test_one_model_alone_from_the_draw_to_its_own_miou(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,6 +192,7 @@ def test_a_class_that_few_points_decide_says_so(study: str, corpus: made.Corpus)
     assert {name for name, row in rows.items() if any(row)} < shown
 
 
+@pytest.mark.slow
 def test_it_is_stale_once_more_is_answered_and_status_prints_its_line(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -220,6 +224,7 @@ def test_what_cannot_be_measured_from_points(study: str, corpus: made.Corpus, tm
         measured(study)
 
 
+@pytest.mark.slow
 def test_the_page_of_points_before_and_after_answers(study: str, corpus: made.Corpus) -> None:
     page = Path(study) / "report-points.html"
     fs.report(study, selection="points")
@@ -246,6 +251,7 @@ def test_the_page_of_points_before_and_after_answers(study: str, corpus: made.Co
     assert made.states(study)["report"] == "done"
 
 
+@pytest.mark.slow
 def test_the_page_follows_the_answers_and_the_discards(study: str, corpus: made.Corpus) -> None:
     answer(study, corpus, most=100)
     fs.rank(study, selection="points")
@@ -262,6 +268,7 @@ def test_the_page_follows_the_answers_and_the_discards(study: str, corpus: made.
     assert "of 9 images" in text
 
 
+@pytest.mark.slow
 def test_a_model_that_came_later_is_measured_by_the_same_answers(study: str, corpus: made.Corpus) -> None:
     answer(study, corpus)
     with_models(study, {"later": corpus.models["model-2"]})
@@ -273,6 +280,7 @@ def test_a_model_that_came_later_is_measured_by_the_same_answers(study: str, cor
     assert "<b>model-2, later</b>" in (Path(study) / "report-points.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_without_the_image_files(corpus: made.Corpus, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     shutil.copytree(corpus.photos, photos)

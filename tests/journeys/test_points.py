@@ -79,6 +79,7 @@ def pooled(corpus: made.Corpus, model: str, images: list[str] | None = None) -> 
     return float(np.mean([b / e for b, e in zip(both, either, strict=True) if e]))
 
 
+@pytest.mark.slow
 def test_from_the_draw_to_the_verdict_through_a_table(
     study: str,
     corpus: made.Corpus,
@@ -126,6 +127,7 @@ def test_from_the_draw_to_the_verdict_through_a_table(
     assert found.verdict.metric == "pooled mIoU"
 
 
+@pytest.mark.slow
 def test_more_points_follow_the_first_and_learn_from_their_answers(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -148,6 +150,7 @@ def test_more_points_follow_the_first_and_learn_from_their_answers(
     assert found.rankings["points"].scores["model-0"] == pytest.approx(pooled(corpus, "model-0"), abs=0.03)
 
 
+@pytest.mark.slow
 def test_a_mask_answers_every_point_in_it_and_is_known_in_full(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -173,6 +176,7 @@ def test_a_mask_answers_every_point_in_it_and_is_known_in_full(
     assert exact.best_set == ["model-0"]
 
 
+@pytest.mark.slow
 def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_their_masks(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -205,6 +209,7 @@ def test_later_points_are_drawn_among_the_images_without_a_mask_and_those_need_t
         fs.rank(study, selection="points", truth="other")
 
 
+@pytest.mark.slow
 def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     of_three = fs.options.Sampling(points=100, per_image=3)
     fs.select(study, sampling=of_three, as_="looks", engine="local")
@@ -232,6 +237,7 @@ def test_several_points_of_an_image_are_one_draw(study: str, corpus: made.Corpus
         fs.select(study, sampling=fs.options.Sampling(points=300, per_image=0), as_="none", engine="local")
 
 
+@pytest.mark.slow
 def test_what_people_answered_is_counted_apart_from_what_masks_answer(
     study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -269,6 +275,7 @@ def test_what_people_answered_is_counted_apart_from_what_masks_answer(
     assert f"people answered {mine} of them; {counted} lie in images with a mask" in page
 
 
+@pytest.mark.slow
 def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilities(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -288,6 +295,7 @@ def test_points_of_discarded_images_leave_and_the_others_keep_their_probabilitie
     assert found.scores["model-2"] != pytest.approx(pooled(corpus, "model-2"), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -305,6 +313,7 @@ def test_a_model_that_comes_later_is_ranked_by_the_same_answers(
     assert fewer.models == ("model-1", "model-2", "model-3")
 
 
+@pytest.mark.slow
 def test_the_same_pixels_are_drawn_by_any_engine_and_order_of_models(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -331,6 +340,7 @@ def pool_of(study: str, border: int = 0) -> StoredPool:
     return read_point_pool(held, Scope(tuple(held.models), "", border, tuple(held.models)), images)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("border", [0, 1])
 def test_every_pixel_is_drawn_as_often_as_its_probability_says(study: str, border: int) -> None:
     pool = pool_of(study, border)
@@ -401,6 +411,7 @@ def test_tuples_of_models_that_no_selection_is_about_are_removed(study: str, cor
     assert scopes() == with_truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["24x18", "60x50", "own"])
 def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     corpus: made.Corpus, tmp_path: Path, size: str
@@ -425,6 +436,7 @@ def test_a_point_is_the_pixel_of_the_image_that_its_map_at_working_size_takes(
     )
 
 
+@pytest.mark.slow
 def test_with_a_margin_no_point_lies_near_a_border(study: str, corpus: made.Corpus) -> None:
     drawn = fs.select(
         study, sampling=fs.options.Sampling(points=60, border=2), as_="inside", engine="local"
@@ -479,6 +491,7 @@ def test_lines_that_cannot_be_used_are_told_and_the_others_count(study: str, tmp
     assert known.asked.tolist() == [True, False, False, True]
 
 
+@pytest.mark.slow
 def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -507,6 +520,7 @@ def test_answers_follow_renamed_classes_travel_as_json_lines_and_are_taken_back(
     assert fs.rank(study, selection="points").rankings["points"].scores == pytest.approx(before)
 
 
+@pytest.mark.slow
 def test_where_two_people_differ_the_one_who_is_more_often_right_counts_if_people_are_weighted(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -577,6 +591,7 @@ def test_a_point_whose_image_is_gone_has_no_crop(corpus: made.Corpus, tmp_path: 
     assert "whose file is missing or has changed, and without a crop" in repr(found)
 
 
+@pytest.mark.slow
 def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     answer_all(study, corpus, tmp_path / "all")
     with refused(RankingError, "if the pool has 6 groups of images; make them with `faultscape collect"):
@@ -605,6 +620,7 @@ def test_groups_let_points_speak_of_images_to_come(study: str, corpus: made.Corp
     assert width(known, "model-2") == pytest.approx(2 * 2.262 * error, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 22])
 def test_any_number_of_models_is_drawn_for_and_ranked(
     corpus: made.Corpus, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
@@ -657,6 +673,7 @@ def test_a_pool_of_one_image_is_drawn_from(tmp_path: Path) -> None:
     assert found.to_come == {}
 
 
+@pytest.mark.slow
 def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_alone(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -672,6 +689,7 @@ def test_where_models_say_the_same_points_are_drawn_evenly_and_tell_the_level_al
     assert "do not decide" in repr(found)
 
 
+@pytest.mark.slow
 def test_a_margin_is_that_of_the_models_that_points_were_drawn_for(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -727,6 +745,7 @@ def test_answers_of_a_person_who_is_forgotten_are_taken_back_and_old_databases_h
         connection.execute("DELETE FROM points")
 
 
+@pytest.mark.slow
 def test_points_drawn_for_an_order_say_that_single_scores_are_known_less_well(
     study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -195,6 +195,7 @@ def test_a_person_may_say_the_same_twice_and_change_an_answer_but_not_contradict
     assert len(held.rows()) == 3  # nothing is overwritten
 
 
+@pytest.mark.slow
 def test_answers_with_a_class_that_left_the_list_are_open_again(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -227,6 +228,7 @@ def test_answers_with_a_class_that_left_the_list_are_open_again(
     assert asked == len([answer for answer in said(study) if answer])
 
 
+@pytest.mark.slow
 def test_points_of_an_image_that_left_or_has_another_size_are_refused_until_they_are_redrawn(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -251,6 +253,7 @@ def test_points_of_an_image_that_left_or_has_another_size_are_refused_until_they
     assert fs.rank(study, selection="points").rankings["points"].order[0] == "model-0"
 
 
+@pytest.mark.slow
 def test_answers_under_several_names_and_of_another_study_are_kept_apart(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -269,6 +272,7 @@ def test_answers_under_several_names_and_of_another_study_are_kept_apart(
     assert "was not drawn: no selection has it" in refused_line("label", "import", elsewhere, table)
 
 
+@pytest.mark.slow
 def test_tables_of_two_rounds_come_in_any_order(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     fs.label.export(study, str(tmp_path / "first"), selection="points")
     fs.select(study, as_="points", more=20, engine="local")
@@ -293,6 +297,7 @@ def test_a_damaged_database_is_told_and_left_as_it_is(
     assert database.read_bytes() == half
 
 
+@pytest.mark.slow
 def test_a_mask_answers_every_point_of_its_image_once_whatever_people_said_there(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -321,6 +326,7 @@ def test_a_mask_answers_every_point_of_its_image_once_whatever_people_said_there
     assert tables[0].score_interval == tables[1].score_interval
 
 
+@pytest.mark.slow
 def test_answers_to_points_are_taken_back_only_where_they_are_asked_for(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

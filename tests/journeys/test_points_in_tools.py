@@ -118,6 +118,7 @@ def exported_table(tasks: list[dict[str, Any]], to: Path) -> Path:
     return to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "write"),
     [
@@ -350,6 +351,7 @@ def test_a_file_with_areas_is_one_of_masks_except_where_its_task_asks_about_poin
     assert "asked" not in Study(study).label_folders  # the polygon is no mask
 
 
+@pytest.mark.slow
 def test_files_with_answers_are_never_overwritten(study: str, tmp_path: Path) -> None:
     for name, file in (("cvat", "annotations.xml"), ("label-studio", "tasks.json")):
         out = tmp_path / name

@@ -115,6 +115,7 @@ def test_before_anybody_clicks_a_plan_says_how_many_points_close_models_need(stu
     assert written["questions"].keys() == points["questions"].keys() == found.questions.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [1, 3])
 def test_a_model_alone_has_a_plan_from_nothing_to_its_own_score(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str], together: int
@@ -156,6 +157,7 @@ def recommended(found: LabelPlan) -> str:
     return next(line.strip() for line in repr(found).splitlines() if line.startswith("  faultscape"))
 
 
+@pytest.mark.slow
 def test_a_sample_of_a_large_pool_is_enough(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, some = (plan_of(study, monkeypatch, looked) for looked in (2000, 4))
     assert all(1 / 2 < one / other < 2 for one, other in zip(some, whole, strict=True))
@@ -169,6 +171,7 @@ def plan_of(study: str, monkeypatch: pytest.MonkeyPatch, looked: int) -> list[in
     return [row["points"] for row in found["apart"]]
 
 
+@pytest.mark.slow
 def test_costs_of_points_and_maps_decide_what_a_plan_recommends(study: str) -> None:
     slow = fs.plan(study, cost={"point": 600, "mask": 60}, engine="local")
     assert slow.recommended["selector"] == "information"
@@ -190,6 +193,7 @@ def test_select_says_it_too_before_anybody_clicks(study: str, capsys: pytest.Cap
     assert "stay open" not in told
 
 
+@pytest.mark.slow
 def test_answers_narrow_the_plan_and_it_goes_on_with_the_points(study: str, corpus: made.Corpus) -> None:
     drawn(study)
     waiting = fs.plan(study, engine="local")
@@ -209,6 +213,7 @@ def test_answers_narrow_the_plan_and_it_goes_on_with_the_points(study: str, corp
     assert f"\n  {line}\n" in repr(fs.plan(study, engine="local"))
 
 
+@pytest.mark.slow
 def test_the_next_line_draws_as_many_more_points_as_the_open_question_needs_at_most_doubling(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +239,7 @@ def test_the_next_line_draws_as_many_more_points_as_the_open_question_needs_at_m
         fs.select(study, as_="points", more=POINTS)
 
 
+@pytest.mark.slow
 def test_points_to_answer_come_before_a_report_or_a_measure_that_is_out_of_date(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +262,7 @@ def test_points_to_answer_come_before_a_report_or_a_measure_that_is_out_of_date(
     assert fs.status(study).next == measure
 
 
+@pytest.mark.slow
 def test_where_no_number_of_points_would_tell_it_says_so(
     study: str, corpus: made.Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +278,7 @@ def test_where_no_number_of_points_would_tell_it_says_so(
     )
 
 
+@pytest.mark.slow
 def test_points_too_few_to_rank_ask_for_as_many_as_it_takes(
     study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,6 +293,7 @@ def test_points_too_few_to_rank_ask_for_as_many_as_it_takes(
     assert fs.run(study, engine="local").status.verdict.models
 
 
+@pytest.mark.slow
 def test_from_nothing_to_the_verdict_in_two_lines(
     corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -341,6 +350,7 @@ def test_more_points_than_pixels_are_refused(study: str) -> None:
         drawn(study, 14_000)
 
 
+@pytest.mark.slow
 def test_a_part_of_the_images_is_ranked_by_its_points(study: str, corpus: made.Corpus) -> None:
     drawn(study, 120)
     answer(study, corpus)
@@ -361,6 +371,7 @@ def test_a_part_of_the_images_is_ranked_by_its_points(study: str, corpus: made.C
         )
 
 
+@pytest.mark.slow
 def test_a_selection_of_points_can_be_named_before_and_after_answers(study: str, corpus: made.Corpus):
     drawn(study)
     fs.select(study, as_="others", sampling=fs.options.Sampling(points=40), engine="local")

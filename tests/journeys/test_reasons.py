@@ -388,6 +388,7 @@ def told(study: str) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "row"), ROWS)
 def test_a_change_makes_stale_what_follows_from_it_and_says_why(kind: str, row: str, tmp_path: Path) -> None:
     it = done(kind, tmp_path)

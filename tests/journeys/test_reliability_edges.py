@@ -95,6 +95,7 @@ def test_under_measure_too_what_the_new_line_does_not_name_is_no_number_of_the_n
         assert any("entropy" in gap["scorers"] and gap["line"] for gap in card["gaps"])
 
 
+@pytest.mark.slow
 def test_doubt_that_is_stored_after_a_card_gives_its_calibration(study: Study) -> None:
     fs.predict(study[0], {"net": network(study)}, engine="local")
     assert number(judged(study[0]), "net", "main", "ece") is None
@@ -325,6 +326,7 @@ def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_mis
     ]
 
 
+@pytest.mark.slow
 def test_one_drive_has_one_note_with_the_cure_and_nothing_to_say_about_others(study: Study) -> None:
     page = Path(study[0]) / "reliability" / "report.html"
     fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")

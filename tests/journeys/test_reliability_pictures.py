@@ -215,6 +215,7 @@ def test_a_model_that_is_gone_or_another_leaves_its_pictures_out_and_says_so(stu
     assert re.search(f"{said}.*there is no such folder or file", Page(page_of(study)).text)
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_shown_without_the_model(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = page_of(study)
     fs.predict(str(study), {"net": str(study.parent / "net.onnx")}, scorer=["msp"], engine="local")

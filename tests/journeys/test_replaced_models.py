@@ -103,6 +103,7 @@ def refused_maps(folder: Path, corpus: made.Corpus) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "words"),
     [

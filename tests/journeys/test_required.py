@@ -55,6 +55,7 @@ def asked(study: str, *requirements: str, output: Path) -> tuple[int, dict]:
     return main([*line]), json.loads((output / "reliability.json").read_text())
 
 
+@pytest.mark.slow
 def test_what_is_met_ends_well_and_what_is_not_ends_with_3(
     study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def study(tmp_path: Path) -> str:
     return undoing.copy_of("finished", tmp_path / "study")
 
 
+@pytest.mark.slow
 def test_figures_are_listed_and_one_is_the_same_as_frame_json_and_csv(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

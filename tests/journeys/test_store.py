@@ -207,6 +207,7 @@ def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
     assert not list(tmp_path.glob("s3*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bucket")
 @pytest.mark.parametrize(
     ("uri", "words"),

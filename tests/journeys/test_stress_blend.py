@@ -46,6 +46,7 @@ def _few_objects() -> Iterator[None]:
     yield from few_objects()
 
 
+@pytest.mark.slow
 def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(
     study: str, corpus: made.Corpus
 ) -> None:
@@ -70,6 +71,7 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(
     assert found.pixels == {"fishyscapes-v2": tuple(total)}
 
 
+@pytest.mark.slow
 def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
         blended(study, objects=str(cutouts), seed=3)
 
 
+@pytest.mark.slow
 def test_overlays_added_to_their_bases_are_the_images(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -168,6 +171,7 @@ def test_objects_in_pieces_are_counted_and_the_manifest_names_them(
         assert 0 < ways[0] < 1
 
 
+@pytest.mark.slow
 def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(study: str) -> None:
     """Motion below a pixel was not seen before; presets without motion make the same images still."""
     for preset in ("fishyscapes-v1", "fishyscapes-v2"):
@@ -185,6 +189,7 @@ def test_sets_with_motion_of_an_earlier_version_are_stale_and_others_are_not(stu
     assert graph.node(snapshot, SETS, "fishyscapes-v2").why[0] == "an earlier version made them"
 
 
+@pytest.mark.slow
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
     blended(study, blending=fs.options.Blending(smallest=20, fog=1.0))
     clear = fs.stress.blend(
@@ -240,6 +245,7 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(
     assert states(study)["stress"] == "done"
 
 
+@pytest.mark.slow
 def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -315,6 +321,7 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
     )
 
 
+@pytest.mark.slow
 def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_path: Path) -> None:
     blended(study)
     before = [read_photo(image)[0] for image in rows(study, "fishyscapes-v2")]
@@ -325,6 +332,7 @@ def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_
     assert states(str(moved))["stress"] == "done"
 
 
+@pytest.mark.slow
 def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     study: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +352,7 @@ def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 5
 
 
+@pytest.mark.slow
 def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(
     study: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

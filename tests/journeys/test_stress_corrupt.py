@@ -259,6 +259,7 @@ def test_images_are_written_once_and_are_the_same_in_many_processes(
     )
 
 
+@pytest.mark.slow
 def test_a_set_is_measured_by_the_labels_of_its_parents(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:

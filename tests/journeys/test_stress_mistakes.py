@@ -142,6 +142,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
         assert said in refused_line(*line, "--edition", "3", "--without", str(tmp_path / file))
 
 
+@pytest.mark.slow
 def test_maps_of_labels_are_not_taken_for_depth_of_blends(study: str, corpus: made.Corpus) -> None:
     line = (
         "blend",

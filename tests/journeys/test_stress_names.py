@@ -92,6 +92,7 @@ def test_a_name_that_a_made_set_had_is_free_when_the_set_is_gone(tmp_path: Path)
         contrast(study, set_="main")
 
 
+@pytest.mark.slow
 def test_draws_of_images_whose_names_end_as_a_draw_does_are_not_taken_for_each_other(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "a-draw1", shape=(96, 128, 3))
     with refused(says="two images of the study would be named 'fishyscapes-v2/a-draw1'"):

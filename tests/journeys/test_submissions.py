@@ -121,6 +121,7 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
     assert (claim["accepted"], claim["condition"], claim["measured_fpr95"]) == (False, SET, fpr)
 
 
+@pytest.mark.slow
 def test_a_claim_of_images_that_it_left_out_is_not_confirmed(study: str, folder: Path) -> None:
     one = "if len(shown) == 5: os.remove(outward + '/0003_anomaly.npy')\n"
     picky = fs.options.Submission(

@@ -55,6 +55,7 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(trai
     assert "Training loss" in page
 
 
+@pytest.mark.slow
 def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) -> None:
     study, own = trained.study, trained.own
     fs.train(study, "all", backbone=own, plan=FEW, data=fs.options.TrainingData(withhold="none"))
@@ -70,6 +71,7 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]
 
 
+@pytest.mark.slow
 def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
     study = trained.study
     fs.train(study, "small", backbone="segformer-b0", plan=replace(ONE, crop="32x32"))
@@ -121,6 +123,7 @@ def test_a_model_from_elsewhere_may_have_learnt_held_out_classes() -> None:
     assert trained_on({"models": models}, ["car"]) == {"with": {}, "without": ["mine"], "unknown": ["given"]}  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])
 def test_every_head_brings_entropies_and_mutual_information(trained: Trained, head: str) -> None:
     study = trained.study
@@ -186,6 +189,7 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
     assert one != other
 
 
+@pytest.mark.slow
 def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
     study = trained.study
     lines = told("train", study, "deep", "--backbone", trained.own, "--sweep", "seed=0,1", *FEW_WORDS)

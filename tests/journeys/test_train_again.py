@@ -37,6 +37,7 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights
 
 
+@pytest.mark.slow
 def test_weights_with_a_flipped_bit_are_refused_and_the_line_that_is_named_makes_them_again(
     trained: Trained,
 ) -> None:
@@ -88,6 +89,7 @@ def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
     return node.state, node.why, node.line
 
 
+@pytest.mark.slow
 def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_on(
     trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:

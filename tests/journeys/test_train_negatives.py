@@ -102,6 +102,7 @@ def record_of(trained: Trained, name: str) -> dict:
     return json.loads(Path(trained.study, "models", name, "network.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["outlier-head", "void-class"])
 def test_a_network_that_was_shown_pieces_of_other_images_finds_others(
     trained: Trained, tmp_path: Path, loss: str

@@ -59,6 +59,7 @@ def shown(trained: Trained) -> Trained:
     return trained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", SCORERS)
 def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained, loss: str) -> None:
     study, scorer = shown.study, SCORERS[loss]
@@ -80,6 +81,7 @@ def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained
         assert (said[known] == names[np.minimum(labels, 4)][known]).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_withheld_pixels_are_no_pixels_of_no_class(shown: Trained) -> None:
     """Cars are withheld: a void class that is shown red squares in plenty must not come to name them."""
     study = shown.study

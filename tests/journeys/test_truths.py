@@ -72,6 +72,7 @@ def test_label_maps_one_rule_and_one_message_in_every_verb(
     assert fs.plan(study).provenance["truth"] == "labels"
 
 
+@pytest.mark.slow
 def test_what_was_ranked_by_one_truth_is_not_ranked_by_another(tmp_path: Path) -> None:
     study, corpus = study_of_maps(tmp_path)
     for truth in ("labels", "everything"):
@@ -109,6 +110,7 @@ def test_run_refuses_a_truth_that_there_is_not_before_it_does_anything(tmp_path:
     assert not (Path(study) / "standings.json").exists()
 
 
+@pytest.mark.slow
 def test_answers_of_two_groups_of_people_are_two_truths(tmp_path: Path) -> None:
     """Experts say yes to what the first model says, the crowd says no to it: as one majority vote nothing
     would be decided.

@@ -38,6 +38,7 @@ def both(tmp_path: Path) -> str:
     return copied("both questions", _both, tmp_path / "study")[0]
 
 
+@pytest.mark.slow
 def test_run_ranks_and_reports_every_labelled_selection_which_is_better_first(both: str) -> None:
     ran = fs.run(both, engine="local")
     said = [line for line in ran.done if line.startswith(("order", "main", both))]
@@ -57,6 +58,7 @@ def test_run_ranks_and_reports_every_labelled_selection_which_is_better_first(bo
     assert repr(ran).count("next: ") == 1
 
 
+@pytest.mark.slow
 def test_the_page_of_the_duels_says_on_top_which_page_tells_which_is_better(both: str) -> None:
     fs.run(both, engine="local")
     top = (Path(both) / "report.html").read_text().partition("</header>")[0]
@@ -74,6 +76,7 @@ def test_what_run_ranked_and_reported_it_leaves_as_it_is(both: str) -> None:
     assert made.bytes_under(Path(both)) == before
 
 
+@pytest.mark.slow
 def test_the_next_lines_rank_and_report_which_is_better_first(both: str) -> None:
     lines = list[str]()
     while not (line := fs.status(both).next).startswith("faultscape label"):
@@ -87,6 +90,7 @@ def test_the_next_lines_rank_and_report_which_is_better_first(both: str) -> None
     ]
 
 
+@pytest.mark.slow
 def test_what_is_asked_after_the_draws_are_ranked_says_what_it_is_for(both: str) -> None:
     fs.run(both, engine="local")
     state = fs.status(both)
@@ -155,6 +159,7 @@ def test_where_too_few_are_labelled_to_rank_the_next_line_adds_images(
     assert repr(state).endswith("\nnext: nothing; all is done")
 
 
+@pytest.mark.slow
 def test_with_every_answer_given_nothing_else_is_offered(both: str) -> None:
     fs.label.import_(both, str(Goldens.made("both questions", _both)[1].truth))
     state = fs.run(both, engine="local").status

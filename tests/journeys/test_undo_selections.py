@@ -114,6 +114,7 @@ def test_a_labelled_selection_that_is_replaced_is_kept_under_a_dated_name(study:
     assert "label" not in follow(study)
 
 
+@pytest.mark.slow
 def test_what_was_said_of_a_selection_stands_in_the_line_that_makes_it_anew(
     study: str, corpus: made.Corpus, tmp_path: Path
 ) -> None:
@@ -168,6 +169,7 @@ def test_what_a_dry_run_refuses_and_says_names_the_study_and_never_the_rehearsal
     assert f"run `faultscape compare '{spaced}'`" in refused_text("select", spaced, *line[2:], "--dry-run")
 
 
+@pytest.mark.slow
 def test_what_was_said_of_duels_of_classifiers_stands_in_the_line_that_makes_them_anew_and_in_what_run_does(
     tmp_path: Path,
 ) -> None:
@@ -222,6 +224,7 @@ def follow_selections(study: str) -> None:
             assert main(shlex.split(line)[1:]) == 0, line
 
 
+@pytest.mark.slow
 def test_a_selection_is_removed_and_what_was_labelled_for_it_stays(study: str, corpus: made.Corpus) -> None:
     fs.select(study, as_="other", maps=fs.options.MapRules(concordance="fwiou"), engine="local")
     tried_first(study, fs.select, remove="other")

@@ -382,6 +382,7 @@ def test_a_part_of_a_page_for_htmx_is_what_the_whole_page_holds_and_names_the_pl
     assert "<html" not in answer.text
 
 
+@pytest.mark.slow
 def test_every_address_of_a_page_is_answered(pages: Any) -> None:
     seen: set[str] = set()
     for page in (

@@ -104,6 +104,7 @@ def test_where_no_image_is_left_to_draw_nothing_asks_for_more(tmp_path: Path) ->
     assert (state.next, state.more) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_file_of_questions_that_is_filled_in_is_not_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +267,7 @@ def test_no_more_is_drawn_where_all_images_on_which_models_differ_are(tmp_path: 
     assert line_for_more(Study(Path(it.study))) == ("", "", 0)
 
 
+@pytest.mark.slow
 def test_draws_that_learn_name_the_labels_that_they_learn_from_if_none_count_by_themselves(
     tmp_path: Path,
 ) -> None:
@@ -345,6 +347,7 @@ def test_an_export_lists_what_has_no_label_yet_in_the_order_of_the_selection(peo
     assert left == [f"images/{image}.png" for image in images[2:]]
 
 
+@pytest.mark.slow
 def test_run_ends_with_the_one_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     it = alike(tmp_path)
     made_answers.import_labels(it)

@@ -52,6 +52,7 @@ def same(one: Standings, other: Standings) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_ranking_the_whole_corpus_as_a_part_is_ranking(answers: made_answers.Answers, selection: str) -> None:
     whole = fs.rank(answers.study, selection=selection, resamples=60)

@@ -62,6 +62,7 @@ def marks(tests: list[dict[str, CareTest]]) -> set[tuple[int, str]]:
     return {(who, sign) for who, one in enumerate(tests) for sign, test in one.items() if test.marked}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("people", "overlap", "models", "masked"),
     [(1, 1, 5, 0.0), (2, 2, 3, 0.0), (3, 1, 5, 0.05), (3, 2, 2, 0.0), (3, 3, 5, 0.0)],

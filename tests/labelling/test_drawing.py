@@ -147,6 +147,7 @@ HOSTILE = [  # shapes, and what is said of them
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shapes", "why"), HOSTILE)
 def test_what_cannot_be_drawn_is_said_before_a_canvas_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shapes: list[Any], why: str

@@ -116,6 +116,7 @@ def test_runs_of_the_brush_are_the_very_bytes_of_label_studios_own_tool(name: st
     assert (brush.decode(list(rle), mask.size) == mask.reshape(-1)).all()
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10_000),
     most=st.sampled_from([1, 2, 3, 9, 60, 300, 40_000]),

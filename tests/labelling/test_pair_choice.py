@@ -78,6 +78,7 @@ def test_a_block_of_pairs_is_spread_out_and_without_answers_over_all() -> None:
     assert (pairs[:, 0] < pairs[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_it_needs_fewer_answers_than_pairs_in_turn_for_the_same_rank_correlation() -> None:
     """Eight models whose scores have a spread of 1, fifteen campaigns of 256 answers each way."""
     models, block, blocks, campaigns = 8, 16, 16, 15

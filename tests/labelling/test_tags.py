@@ -192,6 +192,7 @@ def test_right_and_wrong_answers_that_do_not_vary_leave_something_open() -> None
     assert found.p_value[0, 0] == pytest.approx(1 / math.comb(30, 6))
 
 
+@pytest.mark.slow
 def test_intervals_of_shares_hold_the_difference_as_often_as_they_say() -> None:
     rng, held, repeats = np.random.default_rng(4), 0, 1500
     mine = np.arange(60) < 15

@@ -57,6 +57,7 @@ def values_of(hint: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_the_command_line_refuses_another_value_and_names_all(
     verb: str, capsys: pytest.CaptureFixture[str]

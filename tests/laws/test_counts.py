@@ -114,6 +114,7 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
         assert (totals == histograms).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     [(1, 1), (1, 63), (1, 64), (1, 65), (64, 1), (200, 1), (3, 64), (5, 63), (70, 65), (9, 200), (2, 4500)],
@@ -130,6 +131,7 @@ def test_words_of_64_pixels_meet_every_width(shape: tuple[int, int], dtype: type
     assert (counts.intersections(list(maps), 9)[0] == np.diagonal(want, axis1=1, axis2=2)).all()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000), st.integers(2, 12))
 @settings(max_examples=30)
 def test_any_pairs_in_any_order_and_maps_of_no_pair(seed: int, j: int) -> None:

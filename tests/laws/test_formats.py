@@ -263,6 +263,7 @@ def labels_of(form: Format, path: Path) -> list[ToolLabel]:
     return list(form.read(path))
 
 
+@pytest.mark.slow
 @BUNDLES
 @given(
     seed=st.integers(0, 10_000), world=st.sampled_from((*WORLDS, (TAKEN, (1, 2, 9)))), outlines=st.booleans()

@@ -135,6 +135,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = build((verb, "--help"))[verb].assemble_argument_collection()

@@ -221,6 +221,7 @@ def test_labels_that_are_hidden_are_said_to_be(layout: Layout, tree: tuple[Path,
             layout.read_truth(frame)
 
 
+@pytest.mark.slow
 def test_documented_numbers_are_checked_and_a_sample_is_remarked_on(
     layout: Layout, tree: tuple[Path, made_trees.Splits]
 ) -> None:

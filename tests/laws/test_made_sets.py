@@ -237,6 +237,7 @@ def test_a_recipe_comes_back_as_it_was(step: Step) -> None:
         assert recipe_of(Recipe(of, "5f3c", step).source) == Recipe(of, "5f3c", step)
 
 
+@pytest.mark.slow
 def test_a_line_that_is_killed_at_any_of_its_files_does_the_rest_when_it_runs_again(
     corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

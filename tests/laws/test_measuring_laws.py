@@ -18,6 +18,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.overlaps import regions
 
 
+@pytest.mark.slow
 def test_models_in_another_order_have_the_same_numbers(tmp_path: Path) -> None:
     """Of two shards, of 64 images and 2, with a confidence for every image."""
     corpus = made.corpus(tmp_path / "corpus", images=66, models=2, shape=(24, 32))

@@ -235,6 +235,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_an_entry_of_scores_that_is_added_is_computed_and_shown(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     masks, scores = [], []

@@ -240,6 +240,7 @@ def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> 
     assert [(file, module, name) for file, module, name in sorted(names) if not there(module, name)] == []
 
 
+@pytest.mark.slow
 def test_what_benchmarks_import_of_each_other_is_there() -> None:
     # read, not run: some need libraries of environments of their own
     defined = {path.stem: defined_in(path) for path in (ROOT / "benchmarks").glob("*.py")}

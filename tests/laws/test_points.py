@@ -76,6 +76,7 @@ def whole(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path
     return study
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes_as_one_process(
     corpus: made.Corpus, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ def test_processes_write_the_same_bytes_as_one_process(
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
 
 
+@pytest.mark.slow
 def test_models_in_another_order_draw_the_same_pixels_and_rank_the_same(
     corpus: made.Corpus, whole: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_names_and_order_of_files_decide_nothing(corpus: made.Corpus, whole: Pat
     assert [p.probability for p in found] == pytest.approx([p.probability for p in expected], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_one_image_of_each_group_of_near_duplicates_and_of_the_pool_alone_is_drawn_from(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -196,6 +197,7 @@ SHARES = ("perron", "rank_centrality", "borda", "reuse_mean", "lure", "predictio
 DIFFERENCES = ("margins", "reuse_margins")
 
 
+@pytest.mark.slow
 @FEW
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.sampled_from([6, 8, 30]), st.booleans())
 def test_scores_and_intervals_lie_in_the_range_of_their_ranking(seed, j, drives, graded):

@@ -199,6 +199,7 @@ def with_other(value: Any, place: tuple[Any, ...], other: Any) -> Any:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MAKERS if not name.startswith("no ")])
 def test_whatever_part_is_damaged_it_is_refused_in_one_line_or_can_be_looked_at(
     name: str, tmp_path: Path

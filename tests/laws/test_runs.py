@@ -195,6 +195,7 @@ def test_a_forged_code_is_one_error_or_another_whole_map(seed: int) -> None:
         assert decoded(again, None) == told
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100_000))
 @settings(max_examples=500)
 def test_forged_codes_never_leave_their_arrays(seed: int) -> None:

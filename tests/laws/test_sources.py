@@ -277,6 +277,7 @@ def offline() -> object:
     constants.HF_HUB_OFFLINE, constants.HF_HUB_CACHE = before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("kind", [source.name for source in SOURCES])
 def test_every_kind_of_model_keeps_what_predict_counts_on(

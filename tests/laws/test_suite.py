@@ -9,9 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from shares import files_of
+
 TESTS = Path(__file__).parents[1]
 PROGRAMS = ("subprocess.run", "subprocess.Popen", "subprocess.check_output", "children.start")
-MOST = {"fs.predict": 470, "fs.collect": 416, "programs": 30}
+MOST = {"fs.predict": 440, "fs.collect": 395, "programs": 25}
 
 
 def is_slow(node: ast.Module | ast.FunctionDef) -> bool:
@@ -41,6 +45,7 @@ def calls(node: ast.AST) -> Iterator[str]:
         yield from calls(inside)
 
 
+@pytest.mark.slow
 def test_the_fast_tests_make_few_studies_by_hand_and_start_few_programs() -> None:
     counted: Counter[str] = Counter()
     for path in TESTS.rglob("test_*.py"):
@@ -48,6 +53,15 @@ def test_the_fast_tests_make_few_studies_by_hand_and_start_few_programs() -> Non
         if any(name in text for name in (*PROGRAMS, "fs.predict", "fs.collect")):  # parsing takes seconds
             counted.update(calls(ast.parse(text)))
     assert {name: counted[name] for name in MOST if counted[name] > MOST[name]} == {}
+
+
+def test_shares_of_the_slow_tests_have_no_file_in_common_and_are_all_together() -> None:
+    files = [Path(f"test_{k}.py") for k in range(11)]
+    found = [files_of(f"{k}/3", [path for path in files for _ in range(2)]) for k in (1, 2, 3)]
+    assert [len(each) for each in found] == [4, 4, 3]
+    assert set().union(*found) == set(files)
+    with pytest.raises(ValueError, match="is no share"):
+        files_of("4/3", files)
 
 
 def test_the_count_leaves_out_slow_tests_alone() -> None:

@@ -42,6 +42,7 @@ def test_a_call_that_would_take_longer_than_compiling_is_compiled_at_once() -> N
     assert names(Kernels(OURS, seconds=4), 5) == [OURS]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_kernels_that_numba_keeps_are_used_as_soon_as_they_pay_for_its_import() -> None:
     from faultscape.maps.kernels import rows

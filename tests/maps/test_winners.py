@@ -56,6 +56,7 @@ def cases(draw: st.DrawFn) -> tuple[np.ndarray, tuple[int, int]]:
     return scores.astype(np.float32), (draw(st.integers(1, 24)), draw(st.integers(1, 24)))
 
 
+@pytest.mark.slow
 @given(cases())
 @settings(max_examples=60)
 def test_what_is_compiled_equals_its_plain_twin(case: tuple[np.ndarray, tuple[int, int]]) -> None:
@@ -95,6 +96,7 @@ def test_labels_are_the_largest_of_the_enlarged_scores(case: tuple[np.ndarray, t
         assert not ((labels != whole.argmax(0)) & ~close_calls(whole)).any()
 
 
+@pytest.mark.slow
 @given(cases(), st.integers(1, 12))
 @settings(max_examples=60)
 def test_the_leading_scores_come_in_order_with_their_classes(

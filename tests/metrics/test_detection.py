@@ -52,6 +52,7 @@ def same(one, other) -> bool:
     )
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10_000),
     st.integers(2, 300),

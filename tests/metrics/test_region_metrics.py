@@ -90,6 +90,7 @@ def test_rum_of_a_pair_is_rom_of_the_pair_turned_round(maps: Any) -> None:
         assert forth.per_image[one] == pytest.approx(back.per_image[other], nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(two_maps(), st.permutations([0, 1, 2]), st.sampled_from([4, 8]))
 def test_permuting_labels_flipping_and_enlarging_change_nothing(

@@ -104,12 +104,14 @@ def test_every_kind_equals_the_twin_that_lists_chains_and_paths(of: Hierarchy) -
         assert Fraction(path[a, b]) == paths[a][b]
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_shared_nodes_and_shared_beginnings_give_one_least_distance(of: Hierarchy) -> None:
     for a, b in product(range(len(of)), repeat=2):
         assert least_over_chains(of, a, b, outside) == least_over_chains(of, a, b, below_prefix)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_depths_are_those_of_the_chains_and_word_paths_walk_the_edges_that_gave_the_distance(
     of: Hierarchy,
@@ -201,6 +203,7 @@ def test_499500_pairs_have_596_distinct_distances_and_the_zero_of_a_class_to_its
     assert [len(np.unique(pairs(found[kind]))) for kind in ("hops", "path")] == [25, 2816]
 
 
+@pytest.mark.slow
 def test_one_pair_in_a_hundred_of_imagenet_equals_its_chains_listed(
     found: dict[str, np.ndarray], nodes: np.ndarray
 ) -> None:

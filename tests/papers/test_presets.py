@@ -88,6 +88,7 @@ def ours(frames: rule.Frames, preset: str, root: Path) -> dict[str, float]:
     return {name: found[name]["value"] for name in (*PIXELS, *COMPONENTS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "preset"),
     [

@@ -228,6 +228,7 @@ def test_classes_are_found_by_name_or_by_a_mapping_file(study: str, tmp_path: Pa
     assert [order[k] for k in answers(study, folder)[0][:, 0]] == wanted
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_the_study_is_one_line(study: str, tmp_path: Path) -> None:
     import class_networks as nets
     import torch_networks

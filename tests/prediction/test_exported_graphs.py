@@ -156,6 +156,7 @@ def test_an_archive_that_unpacks_to_more_than_it_holds_is_refused(tmp_path: Path
         catalogue.open_model(str(tmp_path / "net.pt2"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_ordinary_networks_pass(tmp_path: Path, strict: bool) -> None:
     """Nested results, an ordered dict, constants, buffers, a branch, attention, odd names of layers."""

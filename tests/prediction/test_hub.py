@@ -50,6 +50,7 @@ def put(cache: Path, commit: str = COMMIT) -> Path:
     return root / "snapshots" / commit
 
 
+@pytest.mark.slow
 def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_do(
     study: Path, tmp_path: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_program_that_gives_nothing_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_program_that_changed_is_run_again(
     study: Path, program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,6 +88,7 @@ def saved(corpus: made.Corpus, folder: Path, ending: str, change=lambda logits: 
     return str(folder)
 
 
+@pytest.mark.slow
 def test_maps_and_doubt_are_those_of_the_network_that_gave_the_logits(
     corpus: made.Corpus, study: str, tmp_path: Path
 ) -> None:

@@ -304,6 +304,7 @@ def test_it_is_refused_on_its_trial_before_the_study_knows_it(study: Path, tmp_p
     assert made.bytes_under(study, "*") == before
 
 
+@pytest.mark.slow
 def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_replace_stays(
     tmp_path: Path,
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_cell_that_is_too_long_is_named_by_file_line_and_column(tmp_path: Path
         assert refusal_of(tmp_path / "long.parquet").endswith(f"long.parquet, line {rows + 1}: {why}")
 
 
+@pytest.mark.slow
 def test_a_word_that_a_small_parquet_file_repeats_is_never_written_out(tmp_path: Path) -> None:
     label = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, np.int8), ["x" * 3_000_000])  # 3 TB of text
     pq.write_table(pa.table({"image": pa.array(range(1_000_000)), "label": label}), tmp_path / "bomb.parquet")

@@ -86,6 +86,7 @@ def library(folder: Path, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return labels.numpy(), scores.numpy(), ((first - second) <= TIE * scores.abs().amax()).numpy()
 
 
+@pytest.mark.slow
 def test_labels_equal_the_librarys_own_alone_and_in_a_batch_of_pictures_of_other_sizes(
     saved: dict[str, Path], kind: str
 ) -> None:

@@ -135,6 +135,7 @@ def whole_numbers(scale: float) -> torch.Tensor:
     return torch.quantize_per_tensor(torch.tensor([1.0, 2.0]) * scale, scale, 0, torch.qint8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["dynamic", "static", "script"])
 def test_packed_weights_are_weights(way: str) -> None:
     found = [weights.digest(quantised(seed, way)) for seed in (0, 0, 1)]

@@ -83,6 +83,7 @@ def same(one: Any, other: Any) -> None:
     assert repr(numbers(one)) == repr(numbers(other))
 
 
+@pytest.mark.slow
 def test_which_is_better_says_what_a_study_says(world: tuple[str, made.Corpus], tmp_path: Path) -> None:
     study, corpus = world
     fs.select(study, goal="order", budget=12, seed=4, engine="local")

@@ -463,6 +463,7 @@ def test_labels_from_elsewhere_behind_a_draw_that_waits_do_not_count() -> None:
     assert scores(rows, correct, elsewhere={"a"}, lost={"c"}) == pytest.approx(scores(rows, correct))
 
 
+@pytest.mark.slow
 def test_counting_labels_that_a_duel_chose_would_lie_and_the_draws_labelled_in_order_do_not() -> None:
     # duels labelled those images that x has wrong and y right; of the other draws somebody labelled the first
     # five
@@ -509,6 +510,7 @@ def test_rounds_of_a_selector_that_does_not_learn_are_one() -> None:
     assert scores(named, correct) == pytest.approx(scores(one, correct))  # the name says nothing
 
 
+@pytest.mark.slow
 def test_a_score_that_stands_first_lies_in_its_own_interval() -> None:
     rng, names = np.random.default_rng(3), [str(k) for k in range(60)]
     for _ in range(30):

@@ -105,6 +105,7 @@ def test_losses_in_proportion_to_the_weights_are_known_from_any_draw() -> None:
     assert np.std(every) < 0.3 * np.std(plain)
 
 
+@pytest.mark.slow
 def test_the_variance_is_that_of_many_draws() -> None:
     rng = np.random.default_rng(0)
     losses, weights = rng.random((2, 80)), rng.gamma(2, size=80) + 0.2
@@ -295,6 +296,7 @@ def good_classifiers(images: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return losses, np.clip(likely * (2.02 - 2 * np.array(ACCURACIES)[:, None]), 0, 1), likely
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [30, 100, 400])
 @pytest.mark.parametrize("draws", ["uniform", "unequal"])
 def test_intervals_hold_the_truth_of_models_that_are_seldom_wrong(draws: str, labels: int) -> None:

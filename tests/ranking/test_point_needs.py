@@ -111,6 +111,7 @@ def test_before_any_answer_the_variance_is_foreseen_within_a_factor_of_three() -
     assert (said < 3 * real).all()
 
 
+@pytest.mark.slow
 def test_from_answers_the_forecast_comes_true() -> None:
     """From 200 answers about two models 3.4 points apart: of ranges that should hold the number in four of
     five cases most do, and at the number that is forecast most repeats tell the two apart.

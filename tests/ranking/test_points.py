@@ -61,6 +61,7 @@ def draw(made: World, probability: np.ndarray, number: int, rng: np.random.Gener
     return rng.choice(len(made.truth), number, p=probability)
 
 
+@pytest.mark.slow
 def test_totals_are_unbiased_whatever_the_draws_prefer():
     pool, place = MADE.pool()
     probability = unequal(MADE)
@@ -76,6 +77,7 @@ def test_totals_are_unbiased_whatever_the_draws_prefer():
     assert found.sum(3) == pytest.approx(np.broadcast_to(pool.predicted, found.shape[:3]))
 
 
+@pytest.mark.slow
 def test_rounds_with_probabilities_of_their_own_and_a_model_added_later_stay_unbiased():
     late = world(models=4)
     early = World(late.image, late.truth, late.maps[:3])
@@ -97,6 +99,7 @@ def test_rounds_with_probabilities_of_their_own_and_a_model_added_later_stay_unb
     assert_unbiased(repeated(one), late.confusion)
 
 
+@pytest.mark.slow
 def test_images_with_a_mask_are_known_in_full_and_points_that_lay_in_them_speak_of_the_rest():
     masked = np.arange(IMAGES) < 5
     pool, place = MADE.pool(masked)
@@ -114,6 +117,7 @@ def test_images_with_a_mask_are_known_in_full_and_points_that_lay_in_them_speak_
     ).all()
 
 
+@pytest.mark.slow
 def test_rounds_among_images_without_a_mask_are_unbiased_when_masks_arrive_before_and_after():
     early, late = np.arange(IMAGES) < 3, np.arange(IMAGES) < 6
     pool, place = MADE.pool(late)
@@ -130,6 +134,7 @@ def test_rounds_among_images_without_a_mask_are_unbiased_when_masks_arrive_befor
     assert_unbiased(repeated(one), MADE.confusion)
 
 
+@pytest.mark.slow
 def test_points_that_share_an_image_are_one_draw():
     pool, place = MADE.pool()
     even = np.full(len(MADE.truth), 1 / len(MADE.truth))
@@ -257,6 +262,7 @@ def test_a_point_on_a_border_counts_half_for_each_side():
         answer_shares(np.array([0]), CLASSES, border="quarters")
 
 
+@pytest.mark.slow
 def test_the_scores_go_from_what_is_believed_to_what_points_say():
     pool, place = MADE.pool()
     probability = unequal(MADE)
@@ -375,6 +381,7 @@ def test_ratios_have_a_bias_below_a_tenth_of_their_error_that_falls_with_the_num
     assert np.abs(bias[1000]).mean() < 0.7 * np.abs(bias[250]).mean() + 1e-3
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_ranks_follow_them():
     pool, place = MADE.pool()
     probability = unequal(MADE)
@@ -404,6 +411,7 @@ def test_what_points_for_an_order_know_of_scores_and_of_differences():
     assert how_well_known(alone) == pytest.approx((0.196, np.nan), abs=1e-3, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_images_to_come_vary_more_than_points_alone():
     """Worlds are drawn again: what the interval for images to come says is how much scores vary over worlds."""
     scores, errors, alone = [], [], []

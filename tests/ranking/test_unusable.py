@@ -59,6 +59,7 @@ def ranked(seed: int, *, spread: float, number: int, pool: int = 90, graded: boo
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 3), st.integers(3, 60), st.booleans())
 def test_every_point_lies_in_its_interval_and_in_its_range_or_the_row_says_why_not(

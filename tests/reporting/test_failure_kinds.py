@@ -96,6 +96,7 @@ def test_pages_of_pairs_show_them_too(answers: made_answers.Answers) -> None:
     assert html.count('class="card t') == len(tagged) >= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [False, True])
 def test_pages_of_label_maps_show_them(tmp_path: Path, draws: bool) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=20, models=3), str(tmp_path / "study")

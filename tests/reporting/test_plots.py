@@ -61,6 +61,7 @@ def names_beside(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_yticklabels()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "what"), [*((name, "") for name in DRAWN if name not in EMPTY), *WHAT])
 def test_a_plot_is_drawn_on_the_axes_given_and_says_what_it_shows(name: str, what: str) -> None:
     figure, (ax, other) = plt.subplots(1, 2)

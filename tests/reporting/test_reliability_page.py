@@ -50,6 +50,7 @@ def heading(what: Card) -> str:
     return card_page(what).partition("<h1>")[2].partition("</h1>")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [1, 2, 3, 12])
 def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(models: int) -> None:
     what = card(models)
@@ -532,6 +533,7 @@ def test_undefined_numbers_are_dashes() -> None:
     assert CORRUPTED in page.text.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", [2, 12])
 def test_a_phone_needs_no_scrolling_across(browser: Any, models: int, tmp_path: Any) -> None:
     (tmp_path / "page.html").write_text(card_page(card(models), FACTS))

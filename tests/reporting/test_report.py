@@ -237,6 +237,7 @@ def test_every_page_says_how_robust_its_ranking_is(html: str) -> None:
     assert "questions" not in {attrs.get("id") for _, attrs in Page(html).tags}  # there is no other selection
 
 
+@pytest.mark.slow
 def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(
     studies: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -263,6 +264,7 @@ def test_draws_of_label_maps_have_a_page_and_stand_beside_the_duels(
         report(str(study), selection="random", reference_images=str(tmp_path))
 
 
+@pytest.mark.slow
 def test_other_standings_that_are_older_than_their_labels_are_marked(
     studies: dict[str, Path], tmp_path: Path
 ) -> None:

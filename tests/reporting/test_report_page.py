@@ -97,6 +97,7 @@ def test_every_page_keeps_the_rules_of_accessibility_with_all_parts_open(opened:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_an_image_enlarges_by_key_and_arrows_lead_to_the_next(opened: Any) -> None:
     page = opened("main")
     link, title = page.locator("#gallery a.enlarge").first, page.locator("#viewer-title")
@@ -116,6 +117,7 @@ def test_an_image_enlarges_by_key_and_arrows_lead_to_the_next(opened: Any) -> No
     assert page.evaluate("document.activeElement.matches('a.enlarge')")
 
 
+@pytest.mark.slow
 def test_a_slider_blends_image_maps_and_truth(opened: Any) -> None:
     page = opened("main")
     page.locator("#gallery a.enlarge").first.click()
@@ -137,6 +139,7 @@ def embedded(card: Any, figure: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1]))).convert("RGB")).astype(int)
 
 
+@pytest.mark.slow
 def test_where_two_maps_differ_the_viewer_says_which_is_wrong(opened: Any) -> None:
     page = opened("main")
     page.evaluate("document.querySelectorAll('details.rest').forEach((one) => { one.open = true; })")
@@ -224,6 +227,7 @@ def in_sight(one: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_term_explains_itself_on_hover_focus_and_tap(opened: Any) -> None:
     page = opened("main")
     term, tip = page.locator("#standings a.term").first, page.locator("#tip")
@@ -247,6 +251,7 @@ def test_a_term_explains_itself_on_hover_focus_and_tap(opened: Any) -> None:
     assert box["x"] + box["width"] <= PHONE["width"]
 
 
+@pytest.mark.slow
 def test_contents_and_legend_stay_in_sight(opened: Any) -> None:
     page, phone = opened("main"), opened("main", viewport=PHONE)
     for one, kept in ((page, ".side"), (phone, ".topbar")):
@@ -261,6 +266,7 @@ def test_contents_and_legend_stay_in_sight(opened: Any) -> None:
     assert phone.locator(".topbar nav").is_hidden()
 
 
+@pytest.mark.slow
 def test_without_a_script_images_enlarge_and_terms_are_links(opened: Any) -> None:
     page = opened("main", java_script_enabled=False)
     image = page.locator("#gallery a.enlarge img").first
@@ -321,6 +327,7 @@ def test_one_notion_of_rank_stands_first_and_the_other_is_folded(opened: Any) ->
     assert [matrices.nth(k).is_visible() for k in (0, 1)] == [True, False]
 
 
+@pytest.mark.slow
 def test_the_pictures_at_the_top_open_their_images_in_the_viewer(opened: Any) -> None:
     page = opened("main")
     top = page.locator(".firsts a.enlarge")

@@ -118,6 +118,7 @@ def test_keys_walk_the_images_lay_maps_over_them_and_blend(browser: Any, address
     assert page.url == address + "/?set=main&show=model%3Amodel-1"
 
 
+@pytest.mark.slow
 def test_the_first_page_says_what_its_colours_mean(browser: Any, address: str) -> None:
     page = opened(browser, [])
     page.goto(address)
@@ -128,6 +129,7 @@ def test_the_first_page_says_what_its_colours_mean(browser: Any, address: str) -
     assert page.locator(".legend").count() == 0
 
 
+@pytest.mark.slow
 def test_ids_are_copied(browser: Any, address: str) -> None:
     page = opened(browser, [], permissions=["clipboard-read", "clipboard-write"])
     page.goto(address + "/?tag=rain")

@@ -159,6 +159,7 @@ def test_the_slots_are_those_of_the_plain_algorithm(
     assert [row.step for row in slots.rows] == list(range(1, len(slots.rows) + 1))
 
 
+@pytest.mark.slow
 @given(competitions(), st.integers(1, 6), st.integers(1, 3), st.integers(1, 3), st.randoms())
 def test_a_discarded_image_frees_its_labels_and_no_slot_stays_empty_while_an_image_has_room(
     made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, spares: int, cap: int, rng: Random
@@ -335,6 +336,7 @@ def test_a_temperature_is_a_number_above_0() -> None:
         class_duels(predictions([[0], [1]]), apart(), discrepancy="expected", temperatures={"a": 0})
 
 
+@pytest.mark.slow
 @given(competitions(), st.integers(1, 3), st.integers(0, 3))
 def test_more_places_and_more_models_leave_the_old_rows_as_they_were(
     made: tuple[Predictions, np.ndarray, list[bool], list[int]], top: int, more: int

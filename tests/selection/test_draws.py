@@ -29,6 +29,7 @@ def test_a_probability_is_that_among_the_images_left() -> None:
     assert drawn.probability[-1] == 1
 
 
+@pytest.mark.slow
 def test_orders_come_as_often_as_their_probabilities_say() -> None:
     runs = 6000
     seen = Counter(tuple(draw(WEIGHTS, 2, seed=s).images.tolist()) for s in range(runs))
@@ -58,6 +59,7 @@ def test_draws_in_rounds_are_the_draws_at_once(rounds: tuple[int, ...]) -> None:
     assert probability.tolist() == whole.probability.tolist()
 
 
+@pytest.mark.slow
 def test_weights_may_change_between_rounds_and_the_probability_is_of_the_new_ones() -> None:
     first = draw(WEIGHTS, 1, seed=0)
     changed = np.array([1.0, 1.0, 1.0, 1.0, 6.0])

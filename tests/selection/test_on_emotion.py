@@ -76,6 +76,7 @@ def near(found: list[float], selector: str, labels: int) -> None:
     assert abs(np.mean(found) - before) < 3 * error, (np.mean(found), before, error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("selector", "labels"), [key for key in BEFORE if key[0] != "model-picker"])
 def test_a_selector_with_probabilities_ranks_as_measured_before(
     emotion: Emotion, selector: str, labels: int
@@ -89,6 +90,7 @@ def test_a_selector_with_probabilities_ranks_as_measured_before(
     near(found, selector, labels)
 
 
+@pytest.mark.slow
 def test_the_model_picker_ranks_as_measured_before(given: tuple[np.ndarray, np.ndarray]) -> None:
     found = []
     for seed in range(8):

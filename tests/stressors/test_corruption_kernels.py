@@ -24,6 +24,7 @@ def test_the_plain_twins_serve_where_there_is_no_numba() -> None:
     assert loops.noise_loops() is noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=8)
 @given(

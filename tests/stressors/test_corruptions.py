@@ -18,6 +18,7 @@ corrupt, move_labels = fs.stressors.corrupt, fs.stressors.move_labels
 RANDOM = tuple(each.name for each in fs.stressors.CORRUPTIONS if each.random)
 
 
+@pytest.mark.slow
 def test_the_bytes_are_these_on_every_machine() -> None:
     assert digests(PUBLISHED) == GOLDEN
 
@@ -32,6 +33,7 @@ def test_the_published_nineteen_stand_in_their_order_with_five_severities_each()
         assert entry(each.name) is each
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_images_of_any_size_keep_their_shape_and_type_and_are_not_written_to(name: str) -> None:
     with without_numba():  # the same bytes, by another law, and no wait for a compiler

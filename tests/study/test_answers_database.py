@@ -325,6 +325,7 @@ def bound(root: Path, url: str) -> AnswerSettings:
     return found
 
 
+@pytest.mark.slow
 def test_answers_of_the_study_are_copied_to_the_database_that_it_is_bound_to_and_their_numbers_go_on(
     study: Path, postgres: postgres_server.Server
 ) -> None:

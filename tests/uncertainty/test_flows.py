@@ -148,6 +148,7 @@ def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) 
     assert not (tmp_path / "flow").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["", "best"])
 def test_a_flow_whose_checkpoints_have_a_flipped_bit_ends_as_the_same_flow(
     torch, tmp_path: Path, damaged: str

@@ -74,6 +74,7 @@ def examples_of(torch, *, objects: bool):
     return Examples()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objects", [True, False])
 def test_what_does_not_follow_from_the_coarse_layer_scores_high(torch, objects: bool) -> None:
     from faultscape.uncertainty.methods.block_fit import BlockPlan

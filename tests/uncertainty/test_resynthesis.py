@@ -116,6 +116,7 @@ class Drawn:
         return [self.parts[number]]
 
 
+@pytest.mark.slow
 def test_labels_that_do_not_fit_the_image_are_found(torch) -> None:
     from faultscape.uncertainty.methods.block_fit import BlockPlan
     from faultscape.uncertainty.methods.evidence.resynthesis import Resynthesis, shares_of

@@ -335,6 +335,7 @@ def test_training_leaves_chance_outside_it_alone(torch, tmp_path: Path) -> None:
     assert torch.equal(torch.rand(3), wanted)
 
 
+@pytest.mark.slow
 def test_training_learns_what_colours_mean(torch, tmp_path: Path) -> None:
     for head in ("linear", "batch-ensemble", "gp", "heteroscedastic"):
         net = network(torch, head, **({"samples": 20} if head == "heteroscedastic" else {}))

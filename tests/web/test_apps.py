@@ -119,6 +119,7 @@ def test_a_router_of_another_app_is_mounted_beside_and_its_methods_are_answered(
     assert TestClient(make_app([one]), base_url="http://studio.local").get("/one").status_code == 421
 
 
+@pytest.mark.slow
 def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: Path) -> None:
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
     line = [sys.executable, "-m", "faultscape", "view", str(root), "--port", "0"]

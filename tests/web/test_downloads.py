@@ -120,6 +120,7 @@ def test_hosts_are_asked_side_by_side_and_one_that_is_slow_holds_none_but_its_ow
     assert places.index(2) < places.index(3)
 
 
+@pytest.mark.slow
 def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study: Path) -> None:
     """The third picture never ends: the run is killed in the middle of it, and a later one asks for that
     alone.
