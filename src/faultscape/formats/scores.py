@@ -155,6 +155,11 @@ def _picture(data: bytes, path: str | os.PathLike[str], *, stored: bool) -> np.n
     return values.astype(np.uint16) if whole else values
 
 
+def holds_confidence(source: str) -> bool:
+    """Whether a folder has confidence beside its maps, which `beside` then finds."""
+    return os.path.isdir(os.path.join(source, "confidence"))
+
+
 def beside(source: str, path: str) -> str | None:
     """Return SOURCE/confidence/X for the map SOURCE/labels/X, if it exists."""
     relative = os.path.relpath(path, os.path.join(source, "labels"))

@@ -45,6 +45,16 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
     >>> decode(code).tolist(), shape(code), labels(code).tolist()
     ([[7, 7, 300]], (1, 3), [7, 300])
     """
+    return encode_with_labels(label_map, level=level)[0]
+
+
+def encode_with_labels(label_map: np.ndarray, *, level: int = 3) -> tuple[bytes, np.ndarray]:
+    """Return the code of a map as `encode` does, and its sorted labels as `labels` does, without reading the
+    code again.
+
+    >>> encode_with_labels(np.array([[7, 7, 300]]))[1].tolist()
+    [7, 300]
+    """
     label_map = np.asarray(label_map)
     if (
         label_map.ndim != 2
@@ -80,7 +90,8 @@ def encode(label_map: np.ndarray, *, level: int = 3) -> bytes:
     streams = [ways, ops[:n_ops], *_apart(new[:n_labels], itemsize), *_apart(lengths[:n_lengths], wide)]
     start = _HEAD.pack(_MAGIC, _VERSION, itemsize, height, width, widest, n_ops, n_labels, n_lengths)
     packed = _codec.compress(b"".join(stream.tobytes() for stream in streams), level)
-    return start + _SUM.pack(zlib.crc32(packed, zlib.crc32(start))) + packed
+    code = start + _SUM.pack(zlib.crc32(packed, zlib.crc32(start))) + packed
+    return code, np.flatnonzero(np.bincount(values))
 
 
 def decode(code: bytes, table: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -190,7 +201,9 @@ class _Codec(threading.local):
     """zstd with one context per thread: making one costs as much as a map."""
 
     def compress(self, raw: bytes, level: int) -> bytes:
-        return zstandard.ZstdCompressor(level=level).compress(raw)
+        if level not in self._writers:
+            self._writers[level] = zstandard.ZstdCompressor(level=level)
+        return self._writers[level].compress(raw)
 
     def decompress(self, packed: bytes, size: int) -> bytes:
         """Return the ``size`` bytes; the frame's stated size is checked before memory is allocated."""
@@ -201,6 +214,10 @@ class _Codec(threading.local):
         except (zstandard.ZstdError, MemoryError) as error:
             reason = str(error)
         raise LabelMapError(f"the code of a label map is damaged: {reason}")
+
+    @cached_property
+    def _writers(self) -> dict[int, Any]:
+        return {}
 
     @cached_property
     def _reader(self) -> Any:

@@ -376,8 +376,9 @@ def row_of_output(
     """
     if output.labels is None:
         return Row(image.id, None, problem=output.problem)
-    code = output.answer or runs.encode(output.labels)
-    said = output.labels.ravel() if output.answer else runs.labels(code)
+    code, said = (
+        (output.answer, output.labels.ravel()) if output.answer else runs.encode_with_labels(output.labels)
+    )
     if bad := [int(v) for v in said if places[v] == UNKNOWN]:
         return Row(
             image.id,

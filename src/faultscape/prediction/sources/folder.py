@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,10 +26,10 @@ from faultscape.classes.mask_folders import ask_about_void, named_reading, of_la
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
-from faultscape.corpus.sources import MAP_ENDINGS, Say, find
+from faultscape.corpus.sources import MAP_ENDINGS, Say, find, path_below
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.packed.places import file_of, opened_at
-from faultscape.formats.scores import beside, read_confidence
+from faultscape.formats.scores import beside, holds_confidence, read_confidence
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import Row
@@ -69,8 +70,8 @@ class FolderModel:
         if label_map.dtype == np.uint16 and label_map.max() < 256:
             # equal maps have equal codes, however their files were written
             label_map = label_map.astype(np.uint8)
-        code = runs.encode(label_map)
-        check_values(path, runs.labels(code), self._places, self._allowed)
+        code, labels = runs.encode_with_labels(label_map)
+        check_values(path, labels, self._places, self._allowed)
         return code
 
 
@@ -125,9 +126,10 @@ def fingerprint(source: str, files: Sequence[str]) -> str:
     """
     digest = hashlib.sha256()
     for path in files:
-        held = file_of(path)
-        state = os.stat(held) if path and Path(held).exists() else None
-        name = os.path.relpath(path, source) if path else ""
+        state = None
+        with suppress(OSError):
+            state = os.stat(file_of(path)) if path else None
+        name = path and path_below(path, source)
         digest.update(
             f"{name}\0{state and (state.st_size, state.st_mtime_ns, state.st_ctime_ns)}\n".encode(
                 "utf-8", "surrogateescape"
@@ -151,12 +153,13 @@ class OpenFolder(OpenStored):
             given="labels" in opening.options,
         )
         self._folder = opening.source
+        self._is_sure = holds_confidence(opening.source)
 
     def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
         try:
             code = self._model.read(stored, image.width, image.height)
-            sure = beside(self._folder, stored)
+            sure = beside(self._folder, stored) if self._is_sure else None
             kept = (
                 {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
             )
@@ -248,10 +251,11 @@ def origin_of_files(
     stamps = {}
     by_shard = {}
     left = dict(files)
+    is_sure = holds_confidence(place)
     with_sure = 0
     for shard, images in request.shards():
         mine = [left.get(image.id, "") for image in images]
-        sure = [there for path in mine if path and (there := beside(place, path))]
+        sure = [there for path in mine if is_sure and path and (there := beside(place, path))]
         with_sure += len(sure)
         stamps[shard] = f"{mark(mine + sure)}-{about}:{rules}"
         by_shard[shard] = {image.id: left.pop(image.id) for image in images if image.id in left}

@@ -108,8 +108,10 @@ class OpenResults(OpenStored):
         """Return the map of an image, or why it cannot be used."""
         try:
             masks = self._results.masks.get(stored, [])
-            code = runs.encode(draw(self._path, (image.height, image.width), masks, self._under_none))
-            check_values(self._path, runs.labels(code), self._places, self._allowed)
+            code, labels = runs.encode_with_labels(
+                draw(self._path, (image.height, image.width), masks, self._under_none)
+            )
+            check_values(self._path, labels, self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code)

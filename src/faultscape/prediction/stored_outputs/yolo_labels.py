@@ -67,8 +67,10 @@ class OpenOutlines(OpenStored):
         """Return the map of an image, or why it cannot be used."""
         try:
             masks = read_outlines(stored, image.width, image.height) if stored.endswith(".txt") else []
-            code = runs.encode(draw(stored, (image.height, image.width), masks, UNDER_NONE))
-            check_values(stored, runs.labels(code), self._places, self._allowed)
+            code, labels = runs.encode_with_labels(
+                draw(stored, (image.height, image.width), masks, UNDER_NONE)
+            )
+            check_values(stored, labels, self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code)
