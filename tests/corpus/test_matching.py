@@ -8,10 +8,12 @@ import os
 from pathlib import Path
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 import made
 from faultscape.corpus.matches import match
-from faultscape.corpus.sources import find
+from faultscape.corpus.sources import find, path_below
 from faultscape.errors import CorpusError, ImageError, LabelMapError
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.pictures import read_rgb
@@ -46,6 +48,19 @@ def test_a_shared_suffix_is_left_out_where_no_whole_name_fits_and_that_is_said(t
     folder = maps(tmp_path, "x_1_pred", "x_2_pred")
     assert set(match(folder, ["x_1", "x_2"], say=said.append)) == {"x_1", "x_2"}
     assert "'_pred'" in said[0]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", ".", "..", ".c", ""]), min_size=1, max_size=5).map("/".join),
+    st.sampled_from(["", ".", "a", "a/", "a/b", "/", "/a", "./a"]),
+)
+def test_what_a_path_is_below_a_folder_is_what_the_system_says(path: str, folder: str) -> None:
+    try:
+        expected = os.path.relpath(path, folder)
+    except ValueError:  # an empty path
+        return
+    if path.rstrip("/") != folder.rstrip("/"):
+        assert path_below(path, folder) == expected
 
 
 def test_ids_never_lead_out_of_a_folder(tmp_path: Path) -> None:

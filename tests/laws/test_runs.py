@@ -74,7 +74,9 @@ def test_every_way_to_tell_a_row(seed: int, height: int, width: int) -> None:
     assert (
         runs.decode(runs.encode(label_map.astype(np.uint16) * 300)) == label_map.astype(np.uint16) * 300
     ).all()
-    assert runs.labels(runs.encode(label_map)).tolist() == np.unique(label_map).tolist()
+    code, labels = runs.encode_with_labels(label_map)
+    assert code == runs.encode(label_map)
+    assert runs.labels(code).tolist() == labels.tolist() == np.unique(label_map).tolist()
 
 
 @given(st.integers(0, 100_000))

@@ -54,7 +54,7 @@ _KNOWN = re.compile(
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """One file and the id it has."""
 

@@ -159,7 +159,9 @@ def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Name
     ids = {f"{_prefix(set_name)}{id_}" for file in lists for id_ in id_lists.read_ids(file)}
     files = [image for image in options.images if image not in lists]
     found = find(files, pattern=options.pattern, stores=True) if files else []
-    return _Named([replace(f, id=f"{_prefix(set_name)}{f.id}") for f in found], ids, files, lists)
+    if prefix := _prefix(set_name):
+        found = [replace(f, id=f"{prefix}{f.id}") for f in found]
+    return _Named(found, ids, files, lists)
 
 
 def _named_by(data: KnownFrames, set_name: str) -> _Named:
@@ -309,7 +311,8 @@ def _with_held_ids(held: Mapping[str, Image], found: Sequence[Found], set_name: 
             "files are in the study already and keep their ids",
         )
         print(f"{counted(len(other), *words)}: {other[0].path} is {known[absolute(other[0].path)]}")
-    return [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
+        found = [replace(f, id=known.get(absolute(f.path), f.id)) for f in found]
+    return list(found)
 
 
 def _gather(
