@@ -13,6 +13,18 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def imports_of(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file, of functions too: of its statements alone, a twentieth of its nodes."""
+    found: list[ast.AST] = [tree_of(path)]
+    for node in found:  # which grows meanwhile
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inside = getattr(node, name, ())
+            if isinstance(inside, list):  # that of a lambda is an expression
+                found.extend(inside)
+    return [node for node in found if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+@cache
 def nodes_of(path: Path) -> list[ast.AST]:
     """The nodes of a file, in the order of ast.walk."""
     return walked(tree_of(path))

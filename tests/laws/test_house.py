@@ -21,7 +21,7 @@ from faultscape.engine import find
 from faultscape.terminal_lines import REPEATED, flag_of
 from faultscape.verbs.verb import options_of
 from faultscape.verbs.verb_list import function_of
-from trees import nodes_of, tree_of
+from trees import imports_of, nodes_of, tree_of
 
 SOURCE = Path(faultscape.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -165,7 +165,7 @@ def test_what_a_verb_takes_from_another_is_its_work_not_its_signature() -> None:
             continue
         taken = {
             (node.module, alias.name)
-            for node in nodes_of(path)
+            for node in imports_of(path)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }

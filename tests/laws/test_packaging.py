@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 
-from trees import nodes_of
+from trees import imports_of, nodes_of
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -181,7 +181,7 @@ def test_what_benchmarks_are_compared_with_is_pinned() -> None:
 
 
 def test_what_examples_train_with_is_installed_by_a_line() -> None:
-    source = nodes_of(ROOT / "examples" / "train_demo_networks.py")
+    source = imports_of(ROOT / "examples" / "train_demo_networks.py")
     names = {alias.name for node in source if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in source if isinstance(node, ast.ImportFrom) and node.module}
     others = {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names) - {"faultscape"}
@@ -233,7 +233,7 @@ def test_what_programs_beside_the_package_import_of_it_is_there(folder: str) -> 
     names = {
         (str(path.relative_to(ROOT)), node.module, alias.name)
         for path in files
-        for node in nodes_of(path)
+        for node in imports_of(path)
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PROJECT["name"]
         for alias in node.names
     }
@@ -247,7 +247,7 @@ def test_what_benchmarks_import_of_each_other_is_there() -> None:
     missing = [
         (name, node.module, alias.name)
         for name in sorted(defined)
-        for node in nodes_of(ROOT / "benchmarks" / f"{name}.py")
+        for node in imports_of(ROOT / "benchmarks" / f"{name}.py")
         if isinstance(node, ast.ImportFrom) and node.module in defined
         for alias in node.names
         if alias.name not in defined[node.module]
