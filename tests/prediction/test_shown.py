@@ -15,6 +15,7 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.prediction import devices
 from faultscape.prediction.inference import Inference, Way
+from faultscape.prediction.inputs import Inputs
 from faultscape.prediction.keep import Keep
 from faultscape.prediction.merge import places
 from faultscape.prediction.networks import check_options
@@ -74,6 +75,19 @@ def logits(way: Way, picture: np.ndarray) -> np.ndarray:
     (out,) = Inference(network(), way, LOGITS).predict([picture])
     assert (out.labels == winners.labels(out.kept["logits"][0], (picture.shape[1], picture.shape[0]))).all()
     return out.kept["logits"][0]
+
+
+@pytest.mark.parametrize("seen", [slice(None), slice(None, None, -1)])
+def test_a_network_is_shown_each_value_less_the_mean_by_the_deviation_in_single_precision(
+    seen: slice,
+) -> None:
+    rgb = np.random.default_rng(3).integers(0, 256, (26, 37, 3), np.uint8)[seen]
+    rgb.flags.writeable = False  # as Pillow's
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    plain = (rgb.astype(np.float32) / np.float32(255) - np.float32(mean)) / np.float32(std)
+    found = Inputs(mean=mean, std=std).prepare(rgb, SIZE, None)
+    assert found.dtype == np.float32
+    assert found.tobytes() == plain.transpose(2, 0, 1).tobytes()
 
 
 def test_a_whole_picture_is_the_convolution_itself() -> None:

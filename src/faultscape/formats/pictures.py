@@ -53,7 +53,7 @@ def rgb_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
     """Return the image in a file's bytes, as `read_rgb` does."""
     picture = _open(data, path)
     with decoding(path, ImageError):
-        return np.asarray(picture.convert("RGB"))
+        return np.asarray(picture if picture.mode == "RGB" else picture.convert("RGB"))
 
 
 def size_of(data: bytes, path: str | os.PathLike[str]) -> tuple[int, int]:
@@ -123,10 +123,10 @@ def _open(data: bytes, path: str | os.PathLike[str], *, small: bool = False) -> 
             shallow = shallow.convert("RGBA").convert("RGB")
         elif shallow.mode in ("LAB", "HSV"):
             shallow = shallow.convert("RGB")
-        upright = ImageOps.exif_transpose(shallow)
-        upright.info |= about
-        upright.info["full_size"] = (height, width) if turned else (width, height)
-    return upright
+        ImageOps.exif_transpose(shallow, in_place=True)
+        shallow.info |= about
+        shallow.info["full_size"] = (height, width) if turned else (width, height)
+    return shallow
 
 
 def rgba_of(data: bytes, path: str | os.PathLike[str]) -> np.ndarray:
