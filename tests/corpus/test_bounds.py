@@ -15,10 +15,12 @@ import faultscape as fs
 import made
 from faultscape.corpus import duplicates
 from faultscape.corpus.duplicates import Groups
+from faultscape.corpus.sources import Found
 from faultscape.errors import ImageError, LabelMapError
 from faultscape.formats import guard
 from faultscape.prediction.sources.folder import FolderModel
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.verbs.collect import pictures
 from refusals import refused
 
 BITS = [  # which bits differ: side by side, one in each band that is searched, at both ends
@@ -27,6 +29,19 @@ BITS = [  # which bits differ: side by side, one in each band that is searched, 
     ([60, 61, 62, 63], [59, 60, 61, 62, 63]),
     ([0, 13, 26, 63], [0, 13, 26, 39, 63]),
 ]
+
+
+def test_of_many_files_few_are_under_way_and_their_results_come_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else each file of a corpus costs a kilobyte while it is collected."""
+    monkeypatch.setattr(pictures, "_AHEAD", 3)
+    begun = list[Found]()
+    files = [Found(f"{k}", f"{k}.png") for k in range(100)]
+    results = pictures._in_threads(lambda file: begun.append(file) or file.id, files)
+    assert next(results) == "0"
+    assert len(begun) <= 4
+    assert [int(id_) for id_ in results] == list(range(1, 100))
 
 
 @pytest.mark.parametrize(("four", "five"), BITS)

@@ -27,7 +27,7 @@ from faultscape.formats.deep_pictures import coded_as, to_8_bits
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Picture:
     """What `collect` keeps of an image: upright size, SHA-256 of the file, difference hash (64 bits as a
     signed number; None if not computed); for an image of 16 bits its reach (`deep_pictures`, 0..255), and how

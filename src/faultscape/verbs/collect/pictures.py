@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple
 from pathlib import Path
+from typing import TypeVar
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.photos import digest_of, look, opened
@@ -30,26 +32,38 @@ from faultscape.study.tables.corpus import Image
 from faultscape.verbs.collect.unread_images import unread_text
 
 _NOTES = ".collecting.jsonl"
+_AHEAD = 256  # files under way or done, of which the first is waited for
+Result = TypeVar("Result")
 
 
 def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | None) -> set[str]:
     """Return the ids of images that have not changed, judged by their bytes or by their store's metadata."""
 
     def same(f: Found) -> bool:
-        image = held.get(f.id)
-        if (
-            image is None
-            or image.source != absolute(f.path)
-            or (image.dhash is None and whole_of(f.path, probe))
-        ):
+        image = held[f.id]
+        if image.source != absolute(f.path) or (image.dhash is None and whole_of(f.path, probe)):
             return False
         try:
             return digest_of(image.source) == image.digest
         except ImageError:
             return False
 
+    there = [f for f in found if f.id in held]
+    return {f.id for f, is_same in zip(there, _in_threads(same, there), strict=True) if is_same}
+
+
+def _in_threads(work: Callable[[Found], Result], found: Sequence[Found]) -> Iterator[Result]:
+    """Yield the result of each file, in order, with a few under way: what a pool's own ``map`` holds for all
+    files at once is a kilobyte each.
+    """
     with ThreadPoolExecutor() as pool:
-        return {f.id for f, is_same in zip(found, pool.map(same, found), strict=True) if is_same}
+        under_way = deque[Future[Result]]()
+        for f in found:
+            under_way.append(pool.submit(work, f))
+            if len(under_way) > _AHEAD:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
 
 
 def whole_of(path: str, probe: bool | None) -> bool:
@@ -82,11 +96,10 @@ def probe(
     try:
         with (
             progress("collect", len(found)) as tick,
-            ThreadPoolExecutor() as pool,
             notes.open("a", encoding="utf-8", buffering=1) as file,
         ):
             file.truncate(whole_lines)
-            for f, picture, state in pool.map(one, found):
+            for f, picture, state in _in_threads(one, found):
                 if isinstance(picture, ImageError):
                     bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
                 else:
