@@ -92,7 +92,7 @@ CONSUMERS := .venv-consumers/bin
 test-consumers: .venv-consumers/.ready  ## other tools read what export writes; docs/reference/consumers.md lists their versions
 	$(CONSUMERS)/python -m pytest tests/consumers
 
-check: test test-slow lint types layers wheel docs  ## all that .ci/run does, and the slow tests that it leaves to other commits
+check: test test-slow lint types layers wheel docs  ## all that .ci/run does, and what it leaves to other commits
 
 .venv/.bench-ready: pyproject.toml constraints.txt benchmarks/constraints.txt | .venv/bin/python
 	PIP_CONSTRAINT=constraints.txt $(PIP) --constraint benchmarks/constraints.txt --editable ".[bench]"
