@@ -376,9 +376,11 @@ def row_of_output(
     """
     if output.labels is None:
         return Row(image.id, None, problem=output.problem)
-    code, said = (
-        (output.answer, output.labels.ravel()) if output.answer else runs.encode_with_labels(output.labels)
-    )
+    if output.answer:
+        code = output.answer
+        said = output.labels.ravel()
+    else:
+        code, said = runs.encode_with_labels(output.labels)
     if bad := [int(v) for v in said if places[v] == UNKNOWN]:
         return Row(
             image.id,

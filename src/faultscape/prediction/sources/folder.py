@@ -127,7 +127,7 @@ def fingerprint(source: str, files: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for path in files:
         state = None
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             state = os.stat(file_of(path)) if path else None
         name = path and path_below(path, source)
         digest.update(
@@ -153,13 +153,13 @@ class OpenFolder(OpenStored):
             given="labels" in opening.options,
         )
         self._folder = opening.source
-        self._is_sure = holds_confidence(opening.source)
+        self._has_confidence = holds_confidence(opening.source)
 
     def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
         try:
             code = self._model.read(stored, image.width, image.height)
-            sure = beside(self._folder, stored) if self._is_sure else None
+            sure = beside(self._folder, stored) if self._has_confidence else None
             kept = (
                 {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
             )
@@ -251,11 +251,11 @@ def origin_of_files(
     stamps = {}
     by_shard = {}
     left = dict(files)
-    is_sure = holds_confidence(place)
+    has_confidence = holds_confidence(place)
     with_sure = 0
     for shard, images in request.shards():
         mine = [left.get(image.id, "") for image in images]
-        sure = [there for path in mine if is_sure and path and (there := beside(place, path))]
+        sure = [there for path in mine if has_confidence and path and (there := beside(place, path))]
         with_sure += len(sure)
         stamps[shard] = f"{mark(mine + sure)}-{about}:{rules}"
         by_shard[shard] = {image.id: left.pop(image.id) for image in images if image.id in left}

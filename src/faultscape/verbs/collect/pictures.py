@@ -33,7 +33,7 @@ from faultscape.verbs.collect.unread_images import unread_text
 
 _NOTES = ".collecting.jsonl"
 _AHEAD = 256  # files under way or done, of which the first is waited for
-Result = TypeVar("Result")
+Said = TypeVar("Said")
 
 
 def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | None) -> set[str]:
@@ -52,12 +52,12 @@ def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | N
     return {f.id for f, is_same in zip(there, _in_threads(same, there), strict=True) if is_same}
 
 
-def _in_threads(work: Callable[[Found], Result], found: Sequence[Found]) -> Iterator[Result]:
+def _in_threads(work: Callable[[Found], Said], found: Sequence[Found]) -> Iterator[Said]:
     """Yield the result of each file, in order, with a few under way: what a pool's own ``map`` holds for all
     files at once is a kilobyte each.
     """
     with ThreadPoolExecutor() as pool:
-        under_way = deque[Future[Result]]()
+        under_way = deque[Future[Said]]()
         for f in found:
             under_way.append(pool.submit(work, f))
             if len(under_way) > _AHEAD:
