@@ -20,6 +20,7 @@ from typing import TypeVar
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.photos import digest_of, look, opened
 from faultscape.corpus.sources import RECIPE, Found, absolute, find
+from faultscape.corpus.unread_images import unread_text
 from faultscape.errors import ImageError, counted
 from faultscape.formats import pictures
 from faultscape.formats.deep_pictures import DIM, REACH
@@ -29,7 +30,6 @@ from faultscape.progress import progress
 from faultscape.study import store
 from faultscape.study.folder import cannot_write
 from faultscape.study.tables.corpus import Image
-from faultscape.verbs.collect.unread_images import unread_text
 
 _NOTES = ".collecting.jsonl"
 _AHEAD = 256  # files under way or done, of which the first is waited for
