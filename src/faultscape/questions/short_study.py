@@ -201,7 +201,7 @@ class ShortStudy:
         ]
         self.root.mkdir()
         write_settings(self.root, settings)
-        write_corpus(self.root, grouped(sharded([], images, settings.shard)))
+        write_corpus(self.root, grouped(sharded(images, settings.shard)))
 
     def _models(self) -> Iterator[tuple[str, Any]]:
         for name, maps in self.given.maps.items():
