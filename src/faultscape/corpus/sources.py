@@ -60,7 +60,7 @@ class Found:
 
 
 class Files:
-    """The files that some arguments name, in order of ids. Folders are walked anew whenever the files are
+    """The files that some arguments name, in order of ids. Folders are walked again whenever the files are
     gone through, so that millions of names need no memory; CorpusError, then, for two files with one id.
     """
 

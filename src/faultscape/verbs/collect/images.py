@@ -31,7 +31,7 @@ from faultscape.study.tables.logs import log, read_failures, replace_failures
 from faultscape.study.tables.moved_images import CORPUS
 from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.verbs.collect import groups, settings, web
-from faultscape.verbs.collect.gathering import Gathered, Gathering, Named
+from faultscape.verbs.collect.changes import Gathered, Gathering, Named
 from faultscape.verbs.collect.groups import group_images
 from faultscape.verbs.collect.known_data import Found as KnownFrames
 from faultscape.verbs.collect.known_data import enter_truths, find_known, parts_of_mixture

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from faultscape.corpus.shards import LOOKS, groups_of, looks
 from faultscape.study.tables.corpus import SCHEMA, Corpus, Image, images_of, table_of
 from faultscape.study.tables.moved_images import CORPUS, moved_images
-from faultscape.verbs.collect.shards import LOOKS, groups_of, looks
 
 if TYPE_CHECKING:
-    from faultscape.verbs.collect.gathering import Gathered
+    from faultscape.verbs.collect.changes import Gathered
 
 TOGETHER = 1 << 19  # images
 _IN_MEMORY = 1 << 24  # bytes of rows

@@ -162,7 +162,7 @@ def probe(
 
 
 class Together:
-    """What is said of all images that were read: of those of 16 bits, that even the brightest is dim; of
+    """What holds for all images that were read: of those of 16 bits, that even the brightest is dim; of
     those of floats, that some values are above 1.
     """
 
