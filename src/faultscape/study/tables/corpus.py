@@ -160,10 +160,18 @@ class Corpus:
 
     def ids_of_sources(self, sources: Collection[str], set_name: str | None = None) -> dict[str, str]:
         """Return {source: id} of the images, of one set or of all, that have one of some sources."""
+        if self._file is None or not sources:
+            return {}
+        import pyarrow.compute as pc
+
         wanted = set(sources)
+        recorded = pa.array((_recorded(source, self.root) for source in wanted), pa.binary())
+        moved = bool(moved_images(self.root / CORPUS, self.root))
         found = dict[str, str]()
-        for table in self.each_table("id", "source", "set") if wanted else ():
-            columns = table.to_pydict()
+        for table in self.each_table("id", "source", "set"):
+            # of a study that was moved, what is recorded is not where the files are
+            mine = pc.call_function("is_in", [table["source"]], pc.SetLookupOptions(value_set=recorded))
+            columns = (table if moved else table.filter(mine)).to_pydict()
             places = _sources(columns["source"], self.root / CORPUS, self.root)
             for id_, source, set_ in zip(columns["id"], places, columns["set"], strict=True):
                 if source in wanted and set_name in (None, set_):
@@ -395,7 +403,7 @@ def table_of(images: Sequence[Image], root: Path) -> pa.Table:
     for field in SCHEMA:  # one after the other: a million images are gigabytes as rows
         values = (getattr(image, field.name) for image in images)
         if field.name == "source":
-            values = (os.fsencode(_without_place(source, root)) for source in values)
+            values = (_recorded(source, root) for source in values)
         columns[field.name] = pa.array(values, field.type)
     return pa.table(columns, SCHEMA)
 
@@ -470,6 +478,10 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path, file: Path | None = No
     for name in ("set", "role", "condition", "parent", "group"):
         columns[name] = [sys.intern(word) for word in columns[name]]
     return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+
+
+def _recorded(source: str, root: Path) -> bytes:
+    return os.fsencode(_without_place(source, root))
 
 
 def _sources(recorded: list[bytes], file: Path, root: Path) -> list[str]:

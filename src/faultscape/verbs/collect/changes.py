@@ -29,7 +29,7 @@ from faultscape.verbs.collect import pictures
 from faultscape.verbs.collect.new_corpus import RowsAside
 from faultscape.verbs.options import CollectOptions
 
-_AT_ONCE = 1 << 16  # files
+_AT_ONCE = 1 << 15  # files
 
 
 @dataclass(frozen=True)
