@@ -28,9 +28,9 @@ import numpy as np
 from cost import Cost, measure_cost
 
 import faultscape as fs
+from faultscape.corpus.shards import grouped
 from faultscape.maps import runs
 from faultscape.study.tables.corpus import Image
-from faultscape.verbs.collect.shards import grouped
 
 STAGES = ("collect", "predict", "again", "network", "compare", "select", "status")
 NETWORK = Path(fs.__file__).parent / "prediction" / "networks" / "mobile.onnx"

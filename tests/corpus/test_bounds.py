@@ -63,11 +63,24 @@ def test_the_search_among_many_images_finds_the_same_groups_as_the_one_among_few
     of = rng.integers(0, 4000, 3000)
     flips = [sum(1 << int(bit) for bit in rng.choice(64, rng.integers(0, 7), replace=False)) for _ in of]
     hashes = rng.permutation(np.concatenate([hashes, hashes[of] ^ np.array(flips, np.uint64)]))
-    plain = [duplicates.leaders(hashes, began) for began in (0, 500)]
-    assert 1500 < (plain[0] != np.arange(7000)).sum() < 3000
+    plain = duplicates.leaders(hashes)
+    assert 1500 < (plain != np.arange(7000)).sum() < 3000
     monkeypatch.setattr(duplicates, "_MANY", 0)
-    for began, expected in zip((0, 500), plain, strict=True):
-        assert np.array_equal(duplicates.leaders(hashes, began), expected)
+    assert np.array_equal(duplicates.leaders(hashes), plain)
+
+
+def test_all_pairs_of_near_hashes_are_found_however_few_are_compared_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    hashes = np.unique(rng.integers(0, 2**64, 300, dtype=np.uint64))
+    flips = [sum(1 << int(bit) for bit in rng.choice(64, k % 7, replace=False)) for k in range(500)]
+    others = hashes[rng.integers(0, len(hashes), 500)] ^ np.array(flips, np.uint64)
+    expected = np.argwhere(np.bitwise_count(others[:, None] ^ hashes) <= 4)
+    assert 300 < len(expected) < 500
+    for most in (1, 100, 1 << 21):
+        monkeypatch.setattr(duplicates, "_AT_ONCE", most)
+        assert np.array_equal(duplicates.Near(hashes).pairs(others), expected)
 
 
 def stairs(turned: int) -> np.ndarray:

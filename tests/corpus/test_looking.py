@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,29 +36,37 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
+def look_at(root: Path, found: list[sources.Found]) -> list[tuple[sources.Found, Any]]:
+    with pictures.Notes(root) as notes:
+        return list(pictures.probe(notes, found, True))
+
+
 @pytest.mark.parametrize("tear", [1, 20])
 def test_a_torn_line_costs_its_own_picture_and_none_that_is_noted_later(
     tmp_path: Path, found: list[sources.Found], looked: list[str], tear: int
 ) -> None:
-    first, _ = pictures.probe(tmp_path, found[:5], True)
+    first = look_at(tmp_path, found[:5])
     notes = tmp_path / NOTES
     notes.write_bytes(notes.read_bytes()[:-tear])
     for upto, new in ((8, [4, 5, 6, 7]), (12, [8, 9, 10, 11]), (12, [])):
         looked.clear()
-        good, bad = pictures.probe(tmp_path, found[:upto], True)
+        now = look_at(tmp_path, found[:upto])
         assert sorted(looked) == [found[k].path for k in new]
-        assert (good[:5], len(good), bad) == (first, upto, [])
+        assert (now[:5], len(now)) == (first, upto)
 
 
-def test_a_picture_is_noted_before_the_next_is_waited_for(
-    tmp_path: Path, found: list[sources.Found], monkeypatch: pytest.MonkeyPatch
+def test_notes_of_files_that_are_gone_or_changed_cost_the_others_nothing(
+    tmp_path: Path, found: list[sources.Found], looked: list[str]
 ) -> None:
-    lines: list[int] = []
+    look_at(tmp_path, found[:9])
+    made.write(Path(found[3].path), np.full((6, 8, 3), 99, np.uint8))
+    looked.clear()
+    now = look_at(tmp_path, [*found[1:5], *found[7:]])
+    assert sorted(looked) == [found[k].path for k in (3, 9, 10, 11)]
+    assert [f for f, _ in now] == [*found[1:5], *found[7:]]
 
-    @contextmanager
-    def progress(*_: Any) -> Iterator[Callable[[int], None]]:
-        yield lambda _: lines.append((tmp_path / NOTES).read_bytes().count(b"\n"))
 
-    monkeypatch.setattr(pictures, "progress", progress)
-    pictures.probe(tmp_path, found, True)
-    assert lines == list(range(1, 13))
+def test_a_picture_is_noted_before_the_next_is_waited_for(tmp_path: Path, found: list[sources.Found]) -> None:
+    with pictures.Notes(tmp_path) as notes:
+        for number, _ in enumerate(pictures.probe(notes, found, True), 1):
+            assert (tmp_path / NOTES).read_bytes().count(b"\n") == number

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import faultscape as fs
 import made
+from faultscape.corpus.shards import grouped
 from faultscape.errors import SelectionError
 from faultscape.metrics.intervals.units import draw_units, units_of
 from faultscape.nouns import Draw, Predictions, Slots
@@ -27,7 +28,6 @@ from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
-from faultscape.verbs.collect.shards import grouped
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.sets import DataSet, ranks_of
 from faultscape.verbs.select.ties import tell_ties

@@ -183,9 +183,9 @@ def suggested_options(ids: Sequence[str], least: int, labelled: Iterable[str] | 
     return " ".join(words)
 
 
-def describe_groups(groups: Iterable[str]) -> str:
+def describe_groups(groups: Iterable[str] | Mapping[str, int]) -> str:
     """Return a text that says how many groups there are and how large, from the group of each image ('' for
-    one that is alone).
+    one that is alone), or from how many images each group has.
 
     >>> describe_groups(["a", "a", "b", "b", "b", ""]), describe_groups(["", ""])
     ('2 groups of 2 to 3 images, 1 image alone', '')

@@ -14,7 +14,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from faultscape.corpus.sources import MAP_ENDINGS, Found, Say, common_suffix, find, id_pattern
+from faultscape.corpus.sources import MAP_ENDINGS, Found, find, id_pattern
+from faultscape.corpus.walks import Say, common_suffix
 from faultscape.errors import CorpusError
 
 _KINDS = (

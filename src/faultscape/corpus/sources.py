@@ -12,17 +12,19 @@ receives what was left out.
 from __future__ import annotations
 
 import glob
-import itertools
+import heapq
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from faultscape.corpus import packed_sources, parquet_rows, store_pictures
+from faultscape.corpus.walks import LeftOut, Say, SharedSuffix, common_suffix, readable, walk
 from faultscape.errors import CorpusError, OptionError, closest_place, counted
 from faultscape.study import store
-from faultscape.study.folder import TEMPORARY
 
 IMAGE_ENDINGS = frozenset(
     [".jpg", ".jpeg", ".jpe", ".png", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".gif", ".jp2"]
@@ -47,11 +49,6 @@ HEADS = (
 )
 RECIPE = "stress:"  # prefix of the source of an image made from others (corpus.stress.recipes)
 LISTS = frozenset((".txt", ".csv", ".lst"))
-# suffixes of frame names in well-known data sets, for folders with one file or mixed kinds
-_KNOWN = re.compile(
-    r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$"
-)
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +57,30 @@ class Found:
 
     id: str
     path: str
+
+
+class Files:
+    """The files that some arguments name, in order of ids. Folders are walked again whenever the files are
+    gone through, so that millions of names need no memory; CorpusError, then, for two files with one id.
+    """
+
+    def __init__(self, streams: Sequence[Callable[[], Iterable[Found]]], advice: str) -> None:
+        self._streams = streams
+        self._advice = advice
+
+    def __iter__(self) -> Iterator[Found]:
+        found = (stream() for stream in self._streams)
+        ordered = heapq.merge(*found, key=_order) if len(self._streams) > 1 else chain.from_iterable(found)
+        before = None
+        for f in ordered:
+            if before is not None and f.id == before.id:
+                if absolute(f.path) == absolute(before.path):
+                    continue
+                raise CorpusError(
+                    f"two files have the id {f.id!r}: {before.path} and {f.path}; rename one{self._advice}"
+                )
+            yield f
+            before = f
 
 
 def find(
@@ -79,86 +100,153 @@ def find(
     error; with ``stores``, arguments may also be addresses of stores and Parquet files. Errors: CorpusError
     if an argument names nothing, or two files have the same id.
     """
-    matcher = id_pattern(pattern) if pattern else None
-    found: list[Found] = []
+    return list(
+        files_of(
+            arguments,
+            endings=endings,
+            pattern=pattern,
+            strip=strip,
+            some_or_none=some_or_none,
+            stores=stores,
+            say=say,
+        )
+    )
+
+
+def files_of(
+    arguments: Sequence[str | os.PathLike[str]],
+    *,
+    endings: Iterable[str] = IMAGE_ENDINGS,
+    pattern: str | None = None,
+    strip: bool = True,
+    some_or_none: bool = False,
+    stores: bool = False,
+    say: Say = print,
+) -> Files:
+    """Return what `find` finds, to be gone through once or more."""
+    wanted = frozenset(endings)
+    streams = list[Callable[[], Iterable[Found]]]()
     for argument in [os.fspath(word) for word in arguments]:
         if not stores and store.is_address(argument):
             raise CorpusError(
                 f"{argument}: only images for `collect` can be in a store; copy these to a folder"
                 " on this machine"
             )
-        if stores and parquet_rows.is_parquet(argument):
-            if pattern:
-                say(f"{argument}: --pattern does not apply to Parquet files, whose columns hold the ids")
-            found += [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
-            continue
-        if packed_sources.is_packed(argument) or (not stores and parquet_rows.is_parquet(argument)):
-            if pattern:
-                say(f"{argument}: --pattern does not apply to it, because it names its images itself")
-            pairs = packed_sources.find_packed(argument, frozenset(endings), say)
-            found += [Found(_readable(id_), source) for id_, source in pairs]
-            continue
-        folder, files = _files(argument, frozenset(endings), say)
-        if not files and some_or_none:
-            continue
-        if not files:
-            what = "images" if ".jpg" in endings else "label maps"
-            jpegs = jpegs_instead(argument, what) if ".jpg" not in endings else ""
-            raise CorpusError(
-                f"{argument}: {jpegs or f'no {what} found; expected files ending in {_listed(endings)}'}"
-                f"{packed_sources.instead_of(argument, wants_maps='.jpg' not in endings)}"
-            )
-        relative = [_relative(path, folder) for path in files]
-        if not stores and (remote := next(filter(store.is_address, files), None)):
-            raise CorpusError(f"{argument}: {remote}: only images for `collect` can be in a store")
-        if far := [
-            k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)
-        ]:
-            # of a list file
-            for k, name in zip(far, store_pictures.relative([files[k] for k in far]), strict=True):
-                relative[k] = name
-        if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
-            near = [path for path in files if not store.is_address(path)]
-            folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in near])
-            relative = [
-                name if store.is_address(path) else _relative(path, folder)
-                for name, path in zip(relative, files, strict=True)
-            ]
-            say(f"{argument}: lists files from other folders; ids are relative to {folder}")
-        if matcher:
-            pairs = [
-                (m["id"], path)
-                for name, path in zip(relative, files, strict=True)
-                if (m := matcher.fullmatch(name))
-            ]
-            if not pairs and not some_or_none:
-                raise CorpusError(
-                    f"{argument}: no file matches the pattern {pattern!r}; the first file is {relative[0]!r}"
-                )
+        if (inside := _inside(argument, wanted, pattern, say, stores=stores)) is not None:
+            streams.append(partial(iter, inside))
+        elif not pattern and os.path.isdir(argument):
+            if tree := _tree(argument, wanted, say, strip=strip, some_or_none=some_or_none):
+                streams.append(tree)
         else:
-            stems = [os.path.splitext(name)[0] for name in relative]
-            suffix = common_suffix(stems) if strip else ""
-            if suffix:
-                say(f"{argument}: every name ends in {suffix!r}, which is left out of the ids")
-            pairs = [
-                (stem.removesuffix(suffix) if suffix else stem, path)
-                for stem, path in zip(stems, files, strict=True)
-            ]
-        found += [Found(_readable(id_), path) for id_, path in pairs]
-    found = sorted(set(found), key=lambda f: (f.id, f.path))
-    for one, other in itertools.pairwise(found):
-        if one.id == other.id and absolute(one.path) != absolute(other.path):
+            listed = _listed_files(argument, wanted, pattern, say, strip=strip, stores=stores)
+            if listed is None and not some_or_none:
+                raise _nothing_in(argument, wanted)
+            streams.append(partial(iter, sorted(set(listed or ()), key=_order)))
+    advice = f", or collect them as two sets{named_as_models(arguments[1:])}" if stores else ""
+    return Files(streams, advice)
+
+
+def _order(found: Found) -> tuple[str, str]:
+    return found.id, found.path
+
+
+def _inside(
+    argument: str, endings: frozenset[str], pattern: str | None, say: Say, *, stores: bool
+) -> list[Found] | None:
+    """Return the images within a file that holds many, in order; None if the argument is no such file."""
+    if stores and parquet_rows.is_parquet(argument):
+        if pattern:
+            say(f"{argument}: --pattern does not apply to Parquet files, whose columns hold the ids")
+        found = [Found(id_, source) for id_, source in parquet_rows.find_rows(argument, say)]
+    elif packed_sources.is_packed(argument) or (not stores and parquet_rows.is_parquet(argument)):
+        if pattern:
+            say(f"{argument}: --pattern does not apply to it, because it names its images itself")
+        pairs = packed_sources.find_packed(argument, endings, say)
+        found = [Found(readable(id_), source) for id_, source in pairs]
+    else:
+        return None
+    return sorted(set(found), key=_order)
+
+
+def _tree(
+    folder: str, endings: frozenset[str], say: Say, *, strip: bool, some_or_none: bool
+) -> Callable[[], Iterator[Found]] | None:
+    """Return what yields the files below a folder, which is walked once to see what their names share; None
+    if there are none, which may be an error.
+    """
+    left_out = LeftOut()
+    shared = SharedSuffix(id_ for id_, _ in walk(folder, endings, left_out=left_out))
+    _say_left_out(folder, left_out, endings, say)
+    if not shared.count:
+        if some_or_none:
+            return None
+        raise _nothing_in(folder, endings)
+    if suffix := shared.text if strip else "":
+        _say_suffix(folder, suffix, say)
+    return lambda: (Found(id_, path) for id_, path in walk(folder, endings, suffix))
+
+
+def _nothing_in(argument: str, endings: frozenset[str]) -> CorpusError:
+    what = "images" if ".jpg" in endings else "label maps"
+    jpegs = jpegs_instead(argument, what) if ".jpg" not in endings else ""
+    return CorpusError(
+        f"{argument}: {jpegs or f'no {what} found; expected files ending in {_listed(endings)}'}"
+        f"{packed_sources.instead_of(argument, wants_maps='.jpg' not in endings)}"
+    )
+
+
+def _say_suffix(argument: str, suffix: str, say: Say) -> None:
+    say(f"{argument}: every name ends in {suffix!r}, which is left out of the ids")
+
+
+def _listed_files(
+    argument: str,
+    endings: frozenset[str],
+    pattern: str | None,
+    say: Say,
+    *,
+    strip: bool,
+    stores: bool,
+) -> list[Found] | None:
+    """Return the files of a store, a list, a glob, or a folder whose ids a pattern defines, or one file; None
+    if there are none.
+    """
+    folder, files = _files(argument, endings, say)
+    if not files:
+        return None
+    relative = [_relative(path, folder) for path in files]
+    if not stores and (remote := next(filter(store.is_address, files), None)):
+        raise CorpusError(f"{argument}: {remote}: only images for `collect` can be in a store")
+    if far := [k for k, path in enumerate(files) if store.is_address(path) and not store.is_address(folder)]:
+        # of a list file
+        for k, name in zip(far, store_pictures.relative([files[k] for k in far]), strict=True):
+            relative[k] = name
+    if any(name.startswith("../") for name in relative):  # an id never leads out of a folder
+        near = [path for path in files if not store.is_address(path)]
+        folder = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in near])
+        relative = [
+            name if store.is_address(path) else _relative(path, folder)
+            for name, path in zip(relative, files, strict=True)
+        ]
+        say(f"{argument}: lists files from other folders; ids are relative to {folder}")
+    if pattern:
+        matcher = id_pattern(pattern)
+        matches = [(matcher.fullmatch(name), path) for name, path in zip(relative, files, strict=True)]
+        found = [Found(readable(match["id"]), path) for match, path in matches if match]
+        if not found:
             raise CorpusError(
-                f"two files have the id {one.id!r}: {one.path} and {other.path}; rename one"
-                f"{', or collect them as two sets' + named_as_models(arguments[1:]) if stores else ''}"
+                f"{argument}: no file matches the pattern {pattern!r}; the first file is {relative[0]!r}"
             )
-    return found
+        return found
+    stems = [os.path.splitext(name)[0] for name in relative]
+    if suffix := common_suffix(stems) if strip else "":
+        _say_suffix(argument, suffix, say)
+    return [Found(readable(stem.removesuffix(suffix)), path) for stem, path in zip(stems, files, strict=True)]
 
 
 def holds_images(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder, or a folder in it, contains an image."""
-    files = _walk(os.fspath(folder), []) if os.path.isdir(folder) else ()
-    return any(path.suffix.lower() in IMAGE_ENDINGS for path in files)
+    return os.path.isdir(folder) and any(True for _ in walk(os.fspath(folder), IMAGE_ENDINGS))
 
 
 def _listed(endings: Iterable[str]) -> str:
@@ -169,8 +257,7 @@ def jpegs_instead(place: str | os.PathLike[str], wanted: str) -> str:
     """Return what is wrong with a folder that has JPEG files where label maps or masks are ``wanted``; '' if
     it has none.
     """
-    files = _walk(os.fspath(place), []) if os.path.isdir(place) else ()
-    count = sum(path.suffix.lower() in _JPEG for path in files)
+    count = sum(1 for _ in walk(os.fspath(place), _JPEG)) if os.path.isdir(place) else 0
     held = f"contains {counted(count, 'JPEG file')} and no {wanted}"
     return f"{held}; JPEG changes class ids, so save {wanted} as PNG" if count else ""
 
@@ -191,27 +278,6 @@ def absolute(path: str) -> str:
     return path if store.is_address(path) or path.startswith(RECIPE) else os.path.abspath(path)
 
 
-def common_suffix(stems: Sequence[str]) -> str:
-    """Return the suffix that all stems share, from ``_`` or ``-`` on, if it contains a letter; else ''.
-
-    >>> common_suffix(["a/x_1_leftImg8bit", "b/x_2_leftImg8bit"])
-    '_leftImg8bit'
-    >>> common_suffix(["scene_1", "scene_2"]), common_suffix(["frame_b"])
-    ('', '')
-    """
-    known = {match[0] if (match := _KNOWN.search(stem)) else "" for stem in stems}
-    if len(known) == 1:
-        (suffix,) = known
-        if suffix:
-            return suffix
-    if len(stems) < 2:
-        return ""
-    shared = os.path.commonprefix([stem[::-1] for stem in stems])[::-1]  # noqa: RUF071 - character by character is meant
-    match = re.search(r"[_-](?=[^/]*[^\W\d_])[^/]*$", shared)
-    suffix = match[0] if match else ""
-    return suffix if all(len(os.path.basename(stem)) > len(suffix) for stem in stems) else ""
-
-
 def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[str]]:
     """Return the folder that ids are relative to, and the files; report files of a folder that are
     left out.
@@ -222,30 +288,10 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
         _say_hidden(argument, hidden, say)
         return folder, files
     if path.is_dir():
-        folders: list[Path] = []
-        names = [
-            p
-            for p in _walk(argument, folders)
-            if p.suffix.lower() in endings or _without_name(p.name, endings)
-        ]
-        hidden = [
-            str(Path(where, name))
-            for folder in folders
-            for where, _, inside in os.walk(folder)
-            for name in sorted(inside)
-            if os.path.splitext(name)[1].lower() in endings
-        ]
-        _say_hidden(argument, hidden, say)
-        if nameless := [p for p in names if _without_name(p.name, endings)]:
-            first = (
-                f"{argument}: {counted(len(nameless), 'file has', 'files have')} no name before the"
-                " ending and"
-            )
-            say(
-                f"{first} {'is' if len(nameless) == 1 else 'are'} left out; rename them; the first:"
-                f" {nameless[0]}"
-            )
-        return argument, [str(p) for p in names if p not in nameless]
+        left_out = LeftOut()
+        files = [file for _, file in walk(argument, endings, left_out=left_out)]
+        _say_left_out(argument, left_out, endings, say)
+        return argument, files
     if path.is_file():
         if path.suffix.lower() in LISTS:
             return str(path.parent), in_list(path)
@@ -260,44 +306,21 @@ def _files(argument: str, endings: frozenset[str], say: Say) -> tuple[str, list[
     )
 
 
+def _say_left_out(folder: str, left_out: LeftOut, endings: frozenset[str], say: Say) -> None:
+    _say_hidden(folder, left_out.hidden_files(endings), say)
+    if nameless := sorted(left_out.nameless):
+        say(
+            f"{folder}: {counted(len(nameless), 'file has', 'files have')} no name before the ending and"
+            f" {'is' if len(nameless) == 1 else 'are'} left out; rename them; the first: {nameless[0]}"
+        )
+
+
 def _say_hidden(argument: str, hidden: Sequence[str], say: Say) -> None:
     if hidden:
         say(
             f"{argument}: {counted(len(hidden), 'image lies', 'images lie')} in folders whose names begin"
             f" with a dot, left out; name such a folder itself to take them; the first: {hidden[0]}"
         )
-
-
-def _without_name(name: str, endings: frozenset[str]) -> bool:
-    """Whether a file's name is only dots and an ending.
-
-    >>> _without_name("..png", IMAGE_ENDINGS), _without_name(".a.png", IMAGE_ENDINGS)
-    (True, False)
-    """
-    return f".{name.lstrip('.')}".lower() in endings and name.startswith(".")
-
-
-def _walk(folder: str, hidden: list[Path]) -> Iterable[Path]:
-    """Yield the files under a folder, except those in folders whose names begin with a dot, which are added
-    to ``hidden``.
-    """
-    # the real parent folders of each, because a link to one of them is a cycle
-    above = {folder: {os.path.realpath(folder)}}
-    for where, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
-        hidden += [Path(where, name) for name in sorted(folders) if name.startswith(".")]
-        kept = {
-            name: os.path.realpath(os.path.join(where, name))
-            for name in sorted(folders)
-            if not name.startswith(".")
-        }
-        way = above.pop(where)
-        folders[:] = [name for name, real in kept.items() if real not in way]
-        above.update({os.path.join(where, name): way | {kept[name]} for name in folders})
-        yield from (Path(where, name) for name in sorted(files) if not name.startswith(TEMPORARY))
-
-
-def _refuse(error: OSError) -> None:
-    raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}")
 
 
 def in_list(path: Path) -> list[str]:
@@ -359,10 +382,6 @@ def path_below(path: str, folder: str) -> str:
     rest = path.removeprefix(os.path.join(folder, ""))
     is_plain = len(rest) < len(path) and not rest.startswith((os.sep, ".")) and f"{os.sep}." not in rest
     return rest if is_plain and os.sep * 2 not in rest else os.path.relpath(path, folder)
-
-
-def _readable(name: str) -> str:
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def id_pattern(pattern: str) -> re.Pattern[str]:

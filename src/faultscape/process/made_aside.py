@@ -33,20 +33,29 @@ _swept: dict[str, float] = {}
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file whole or not at all: beside its place, fsync, rename. OSError if that is not possible."""
+    with written_whole(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file to write to, which gets its name when it is complete; nothing is left of it after an
+    error. OSError if it cannot be written.
+    """
     _sweep(path.parent)
     # two machines may use the same process id
     unfinished = path.with_name(f"{UNFINISHED}{secrets.token_hex(4)}-{path.name}")
     try:
         with unfinished.open("wb") as file:
             held = hold(file)
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
             if held:
                 unfinished.replace(path)
         if not held:  # without locks: Windows, where a file that is open has to keep its name
             unfinished.replace(path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
         raise

@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from faultscape.corpus.shards import grouped, sharded
 from faultscape.errors import FaultscapeError, LabellingError, ModelError, counted
 from faultscape.formats import from_memory
 from faultscape.questions.answers import Better
@@ -37,7 +38,6 @@ from faultscape.study.tables.corpus import Image, write_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.verbs import label
 from faultscape.verbs.collect import collect
-from faultscape.verbs.collect.shards import grouped, sharded
 from faultscape.verbs.compare import compare
 from faultscape.verbs.predict import predict
 from faultscape.verbs.rank import rank
@@ -201,7 +201,7 @@ class ShortStudy:
         ]
         self.root.mkdir()
         write_settings(self.root, settings)
-        write_corpus(self.root, grouped(sharded([], images, settings.shard)))
+        write_corpus(self.root, grouped(sharded(images, settings.shard)))
 
     def _models(self) -> Iterator[tuple[str, Any]]:
         for name, maps in self.given.maps.items():

@@ -25,7 +25,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pairs import PairPart
-from faultscape.study.tables.pool import read_pool
+from faultscape.study.tables.pool import pool_digest
 
 if TYPE_CHECKING:
     from faultscape.reading.study import Study
@@ -86,7 +86,7 @@ def corpus_key(study: Study, models: Sequence[str]) -> str:
     parts = [[(name, part.sha256) for name, part in of_model if name not in aside] for of_model in held]
     labels = [meaning(study.classes, settings.models[m].labels) for m in models]
     about = settings.classes.counted
-    return key_of(read_pool(study.corpus).digest, list(models), parts, labels, about, settings.size)
+    return key_of(pool_digest(study.corpus), list(models), parts, labels, about, settings.size)
 
 
 def count_shard(

@@ -11,11 +11,13 @@ import errno
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from faultscape.errors import StudyError, article, closest, write_cure
-from faultscape.process.made_aside import UNFINISHED, write_whole
+from faultscape.process.made_aside import UNFINISHED, write_whole, written_whole
 
 NAME = re.compile(r"[^\W](?:[\w.+-])*|[+_][\w.+-]*", re.UNICODE)
 TEMPORARY = UNFINISHED
@@ -100,6 +102,19 @@ def put(path: Path, data: bytes) -> str:
     except OSError as error:
         raise cannot_write(path, error) from None
     return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def putting(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file to write to, which gets its name when it is complete; StudyError if the disk is full or
+    not writable.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(path) as file:
+            yield file
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def make_folder(path: Path) -> None:

@@ -18,10 +18,9 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio: neighbouring
 
 
 @jit
-def find_leaders(hashes, began, bits, most, out):  # noqa: ANN001, ANN201
-    """Write for each hash (I,) the place of its leader: the first one within ``most`` bits, or its own.
-
-    The first ``began`` hashes are leaders whatever is near them. A table has 2^``bits`` lists.
+def find_leaders(hashes, bits, most, out):  # noqa: ANN001, ANN201
+    """Write for each hash (I,) the place of its leader: the first one within ``most`` bits, or its own. A
+    table has 2^``bits`` lists.
     """
     number = hashes.size
     masks = np.empty(TABLES, np.uint64)
@@ -41,18 +40,17 @@ def find_leaders(hashes, began, bits, most, out):  # noqa: ANN001, ANN201
     for i in range(number):
         value = hashes[i]
         best = found
-        if i >= began:
-            for table in range(TABLES):
-                node = heads[table, ((value & masks[table]) * SPREAD) >> down]
-                while node >= 0:
-                    apart = leaders[node] ^ value
-                    differing = 0
-                    while apart and differing <= most:
-                        apart &= apart - np.uint64(1)
-                        differing += 1
-                    if differing <= most:
-                        best = min(best, node)
-                    node = following[node, table]
+        for table in range(TABLES):
+            node = heads[table, ((value & masks[table]) * SPREAD) >> down]
+            while node >= 0:
+                apart = leaders[node] ^ value
+                differing = 0
+                while apart and differing <= most:
+                    apart &= apart - np.uint64(1)
+                    differing += 1
+                if differing <= most:
+                    best = min(best, node)
+                node = following[node, table]
         if best < found:
             out[i] = places[best]
             continue

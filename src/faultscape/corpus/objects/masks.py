@@ -13,7 +13,8 @@ import numpy as np
 
 from faultscape.corpus.objects.file_tree import FileTree, stem_of
 from faultscape.corpus.objects.harvest import MOST_OBJECTS, Harvest
-from faultscape.corpus.sources import MAP_ENDINGS, common_suffix
+from faultscape.corpus.sources import MAP_ENDINGS
+from faultscape.corpus.walks import common_suffix
 from faultscape.errors import FaultscapeError, ImageError, LabelMapError, counted
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.pictures import rgb_of

@@ -26,7 +26,8 @@ from faultscape.classes.mask_folders import ask_about_void, named_reading, of_la
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
 from faultscape.corpus.matches import fit
-from faultscape.corpus.sources import MAP_ENDINGS, Say, find, path_below
+from faultscape.corpus.sources import MAP_ENDINGS, find, path_below
+from faultscape.corpus.walks import Say
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.packed.places import file_of, opened_at
 from faultscape.formats.scores import beside, holds_confidence, read_confidence

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faultscape.errors import StudyError, library_text
-from faultscape.study.folder import put
+from faultscape.study.folder import putting
 from faultscape.study.tables.moved_images import CORPUS, moved_images, put_place, with_place
 
 ROWS_AT_ONCE = 1024
@@ -80,6 +80,9 @@ class Image:
         return tie_key(self.id, self.digest)
 
 
+SCHEMA = pa.schema([(f.name, _TYPES.get(f.name, pa.string())) for f in fields(Image)])
+
+
 class Corpus:
     """corpus.parquet of the study at ``root``: opened once, on first use, and each column read once. Without
     the file it is empty; StudyError if the file is damaged.
@@ -120,6 +123,60 @@ class Corpus:
             for batch in self._file.iter_batches(ROWS_AT_ONCE, columns=list(names)):
                 columns = _checked(batch, names)
                 yield from zip(*(columns[name].to_pylist() for name in names), strict=True)
+
+    def each_table(self, *names: str) -> Iterator[pa.Table]:
+        """Yield some columns, all by default, of a few thousand images at a time, in corpus order, and keep
+        nothing of them.
+        """
+        if self._file is None:
+            return
+        columns = list(names) or self._of_images
+        with _damage_of(self.root / CORPUS):
+            for group in range(self._file.num_row_groups):
+                yield _checked(self._file.read_row_group(group, columns), columns)
+
+    def look_up(self, ids: Collection[str]) -> dict[str, Image]:
+        """Return {id: image} of some images, in corpus order: of the file only those parts are read that may
+        hold one of them.
+        """
+        if self._file is None or not ids:
+            return {}
+        import pyarrow.compute as pc
+
+        wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
+        least, most = min(ids), max(ids)
+        found = list[Image]()
+        with _damage_of(self.root / CORPUS):
+            place = self.names.index("id")
+            for group in range(self._file.num_row_groups):
+                bounds = self._file.metadata.row_group(group).column(place).statistics
+                if bounds is not None and bounds.has_min_max and (bounds.max < least or bounds.min > most):
+                    continue
+                mine = pc.call_function("is_in", [self._file.read_row_group(group, ["id"])["id"]], wanted)
+                if pc.call_function("any", [mine]).as_py():
+                    rows = self._file.read_row_group(group, self._of_images)
+                    found += _images(_checked(rows, self._of_images).filter(mine), self.root)
+        return {image.id: image for image in found}
+
+    def ids_of_sources(self, sources: Collection[str], set_name: str | None = None) -> dict[str, str]:
+        """Return {source: id} of the images, of one set or of all, that have one of some sources."""
+        if self._file is None or not sources:
+            return {}
+        import pyarrow.compute as pc
+
+        wanted = set(sources)
+        recorded = pa.array((_recorded(source, self.root) for source in wanted), pa.binary())
+        moved = bool(moved_images(self.root / CORPUS, self.root))
+        found = dict[str, str]()
+        for table in self.each_table("id", "source", "set"):
+            # of a study that was moved, what is recorded is not where the files are
+            mine = pc.call_function("is_in", [table["source"]], pc.SetLookupOptions(value_set=recorded))
+            columns = (table if moved else table.filter(mine)).to_pydict()
+            places = _sources(columns["source"], self.root / CORPUS, self.root)
+            for id_, source, set_ in zip(columns["id"], places, columns["set"], strict=True):
+                if source in wanted and set_name in (None, set_):
+                    found[source] = id_
+        return found
 
     def rows_of(self, ids: Iterable[str], *names: str) -> pa.Table:
         """Return some columns of some images, in corpus order, without ids that the study does not have."""
@@ -162,9 +219,13 @@ class Corpus:
         return self.columns(*self._of_images)
 
     @property
+    def is_earlier(self) -> bool:
+        """Whether an earlier version wrote it, with other columns."""
+        return self._file is not None and _DUPLICATES not in self.names
+
+    @property
     def _of_images(self) -> list[str]:
-        earlier = self._file is not None and _DUPLICATES not in self.names
-        return [f.name for f in fields(Image) if not (earlier and f.name == _DUPLICATES)]
+        return [name for name in SCHEMA.names if not (self.is_earlier and name == _DUPLICATES)]
 
     def each_shard(self) -> Iterator[tuple[int, list[Image]]]:
         """Yield (number, images) of every shard, in corpus order, with one in memory at a time."""
@@ -310,26 +371,41 @@ def read_images(path: Path) -> list[Image]:
 def put_images(path: Path, images: list[Image]) -> None:
     """Write a table of images, sorted by shard and id."""
     images = sorted(images, key=lambda image: (image.shard, image.id))
-    names = [f.name for f in fields(Image)]
-    columns = {  # one after the other: a million images are gigabytes as rows
-        name: pa.array((getattr(image, name) for image in images), _TYPES.get(name, pa.string()))
-        for name in names
-        if name != "source"
-    }
-    sources = (os.fsencode(_without_place(image.source, path.parent)) for image in images)
-    columns["source"] = pa.array(sources, _TYPES["source"])
-    table = pa.table({name: columns[name] for name in names})
-    sink = pa.BufferOutputStream()
+    put_tables(path, [table_of(images, path.parent)])
+
+
+def put_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write a table of images from parts of it, in their order, that are made while it is written."""
     corpus = path.name == CORPUS
-    pq.write_table(
-        table if corpus else with_place(table, path.parent),
-        sink,
-        compression="zstd",
-        row_group_size=_ROWS_IN_GROUP,
-    )
     if corpus:
         put_place(path.parent)
-    put(path, sink.getvalue().to_pybytes())
+    schema = SCHEMA if corpus else with_place(SCHEMA.empty_table(), path.parent).schema
+    with putting(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for rows in _in_row_groups(tables):
+            writer.write_table(rows.cast(schema), row_group_size=_ROWS_IN_GROUP)
+
+
+def _in_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows of tables, as many at a time as make whole row groups."""
+    held = SCHEMA.empty_table()
+    for table in tables:
+        held = pa.concat_tables([held, table.select(SCHEMA.names)])
+        if whole := len(held) // _ROWS_IN_GROUP * _ROWS_IN_GROUP:
+            yield held.slice(0, whole)
+            held = held.slice(whole).combine_chunks()
+    if len(held):
+        yield held
+
+
+def table_of(images: Sequence[Image], root: Path) -> pa.Table:
+    """Return images of the study at ``root`` as rows of corpus.parquet, in their order."""
+    columns = dict[str, pa.Array]()
+    for field in SCHEMA:  # one after the other: a million images are gigabytes as rows
+        values = (getattr(image, field.name) for image in images)
+        if field.name == "source":
+            values = (_recorded(source, root) for source in values)
+        columns[field.name] = pa.array(values, field.type)
+    return pa.table(columns, SCHEMA)
 
 
 def read_ids(root: Path) -> set[str]:
@@ -396,14 +472,24 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path, file: Path | None = No
     once. They were read from corpus.parquet, or another ``file``.
     """
     columns = table.to_pydict()
-    columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
-    for moved in moved_images(file or root / CORPUS, root):
-        columns["source"] = [moved.source(source) for source in columns["source"]]
+    columns["source"] = _sources(columns["source"], file or root / CORPUS, root)
     if _DUPLICATES not in columns:  # an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
     for name in ("set", "role", "condition", "parent", "group"):
         columns[name] = [sys.intern(word) for word in columns[name]]
     return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+
+
+def _recorded(source: str, root: Path) -> bytes:
+    return os.fsencode(_without_place(source, root))
+
+
+def _sources(recorded: list[bytes], file: Path, root: Path) -> list[str]:
+    """Return the sources that a table of images holds, as they are where the study is now."""
+    sources = [_with_place(os.fsdecode(source), root) for source in recorded]
+    for moved in moved_images(file, root):
+        sources = [moved.source(source) for source in sources]
+    return sources
 
 
 def _without_place(source: str, root: Path) -> str:

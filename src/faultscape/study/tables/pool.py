@@ -9,42 +9,54 @@ the places of images in the order among equals; ``families`` are equal for image
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from faultscape.study.tables.corpus import Corpus, duplicates_column, tie_key
-from faultscape.ties import tie_ranks
+from faultscape.study.tables.corpus import Corpus, duplicates_column, tie_key, whole_numbers
+from faultscape.ties import tie_values
 
 _AT_ONCE = 8192
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The pool of a study; ``digest`` changes with any id or group."""
+    """The pool of a study."""
 
-    ids: pa.StringArray
+    corpus: Corpus
     ranks: np.ndarray
     families: np.ndarray
     shards: np.ndarray
-    digest: str
+    order: np.ndarray | None = None  # places in corpus order; None for that order
+
+    def __len__(self) -> int:
+        return len(self.ranks)
 
     def taken(self, order: np.ndarray) -> Pool:
         """Return the pool with its images in another ``order`` (I,)."""
-        return Pool(
-            self.ids.take(pa.array(order)),
-            self.ranks[order],
-            self.families[order],
-            self.shards[order],
-            self.digest,
-        )
+        of = order if self.order is None else self.order[order]
+        return Pool(self.corpus, self.ranks[order], self.families[order], self.shards[order], of)
+
+    @cached_property
+    def ids(self) -> pa.StringArray:
+        """The ids of all images, which are read when they are asked for."""
+        columns = [
+            pa.array([], pa.string()),
+            *(table["id"].combine_chunks() for table in _rows(self.corpus, "id")),
+        ]
+        ids = pa.concat_arrays([chunk for one in columns for chunk in getattr(one, "chunks", [one])])
+        return ids if self.order is None else ids.take(pa.array(self.order))
 
     def names(self, places: Sequence[int] | np.ndarray) -> dict[int, str]:
-        """Return the ids at some places."""
-        some = sorted({int(place) for place in places})
-        return dict(zip(some, self.ids.take(pa.array(some, pa.int64())).to_pylist(), strict=True))
+        """Return the ids at some places, of which alone the ids are held."""
+        some = np.unique(np.asarray(places, np.int64))
+        here = some if self.order is None else self.order[some]
+        found = _ids_at(self.corpus, here)
+        return {place: found[at] for place, at in zip(some.tolist(), here.tolist(), strict=True)}
 
 
 def read_groups(corpus: Corpus) -> dict[str, str]:
@@ -68,38 +80,98 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
     Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties); without a seed, those
     of the ids.
     """
+    shards = [np.zeros(0, np.int32)]
+    values = [np.zeros(0, np.uint64)]
+    followers = dict[int, str]()  # {place: the first image of its group}
+    place = 0
+    duplicates = duplicates_column(corpus.names)
+    for table in _rows(corpus, "id", duplicates, "shard", *(["digest"] if seed is not None else [])):
+        ids = table["id"].to_pylist()
+        shards.append(whole_numbers(table["shard"]))
+        if seed is not None:
+            values.append(tie_values(map(tie_key, ids, table["digest"].to_pylist()), seed))
+        if not keep_duplicates:
+            firsts = enumerate(zip(ids, table[duplicates].to_pylist(), strict=True), place)
+            followers |= {k: first for k, (id_, first) in firsts if first != id_}
+        place += len(ids)
+    ranks = _ranks_of_ids(corpus) if seed is None else _ranks(corpus, np.concatenate(values))
+    return Pool(corpus, ranks, _families(corpus, place, followers), np.concatenate(shards))
+
+
+def _rows(corpus: Corpus, *names: str) -> Iterator[pa.Table]:
+    """Yield columns of the pool's images, some thousands at a time."""
     import pyarrow.compute as pc
 
+    for table in corpus.each_table("role", *names) if corpus.names else ():
+        yield table.filter(pc.call_function("equal", [table["role"], "pool"]))
+
+
+def _ids_at(corpus: Corpus, places: np.ndarray) -> dict[int, str]:
+    """Return the ids of the pool's images at some places in corpus order."""
+    found = dict[int, str]()
+    places = np.unique(places)
+    start = 0
+    for table in _rows(corpus, "id") if len(places) else ():
+        low, high = np.searchsorted(places, [start, start + len(table)])
+        mine = places[low:high]
+        found |= zip(mine.tolist(), table["id"].take(pa.array(mine - start)).to_pylist(), strict=True)
+        start += len(table)
+    return found
+
+
+def _families(corpus: Corpus, count: int, followers: Mapping[int, str]) -> np.ndarray:
+    """Return (I,) the place of the first member of each image's group; most groups are of one image."""
+    families = np.arange(count)
+    members = dict[str, list[int]]()
+    for place, first in followers.items():
+        members.setdefault(first, []).append(place)
+    start = 0
+    for table in _rows(corpus, "id") if members else ():
+        for place, id_ in enumerate(table["id"].to_pylist(), start):
+            if id_ in members:
+                members[id_].append(place)
+        start += len(table)
+    for places in members.values():
+        families[places] = min(places)
+    return families
+
+
+def _ranks(corpus: Corpus, values: np.ndarray) -> np.ndarray:
+    """Return (I,) the places of images in the order of their values, and of their ids where these are
+    equal.
+    """
+    order = np.argsort(values, kind="stable")
+    again = np.flatnonzero(values[order][1:] == values[order][:-1])
+    if len(again):
+        alike = np.union1d(again, again + 1)
+        ids = _ids_at(corpus, order[alike])
+        in_order = sorted(order[alike].tolist(), key=lambda place: (int(values[place]), ids[place]))
+        order[alike] = in_order
+    return _inverse(order)
+
+
+def _ranks_of_ids(corpus: Corpus) -> np.ndarray:
+    ids = [id_ for table in _rows(corpus, "id") for id_ in table["id"].to_pylist()]
+    return _inverse(np.argsort(np.array(ids, object), kind="stable").astype(np.int64))
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def pool_digest(corpus: Corpus) -> str:
+    """Return a digest of the ids and groups of the pool's images, in corpus order."""
     if not corpus.names:
-        return Pool(
-            pa.array([], pa.string()), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), ""
-        )
-    duplicates = duplicates_column(corpus.names)
-    columns = ["id", duplicates, "shard", *(["digest"] if seed is not None else [])]
-    table = corpus.columns("role", *columns)
-    table = table.filter(pc.call_function("equal", [table["role"], "pool"]))
-    ids, groups = (table[name].combine_chunks() for name in ("id", duplicates))
-    ids, groups = (
-        column.chunk(0) if isinstance(column, pa.ChunkedArray) else column for column in (ids, groups)
-    )
-    by_id = np.empty(len(ids), np.int64)
-    by_id[pc.call_function("array_sort_indices", [ids]).to_numpy()] = np.arange(len(ids))
-    ranks = by_id if seed is None else tie_ranks(_keys(table), seed, by_id)
-    families = np.arange(len(ids))
-    if not keep_duplicates:
-        families = (
-            pc.call_function("index_in", [groups], pc.SetLookupOptions(value_set=groups))
-            .to_numpy()
-            .astype(np.int64)
-        )
+        return ""
     digest = hashlib.sha256()
-    for start in range(0, len(ids), _AT_ONCE):
-        for column in (ids, groups):
-            digest.update("\n".join(column.slice(start, _AT_ONCE).to_pylist()).encode() + b"\0")
-    return Pool(ids, ranks, families, table["shard"].to_numpy(), digest.hexdigest()[:32])
-
-
-def _keys(table: pa.Table) -> Iterator[str]:
-    """Yield the key of each image in the order among equals."""
-    for rows in table.select(["id", "digest"]).to_batches(_AT_ONCE):
-        yield from map(tie_key, rows["id"].to_pylist(), rows["digest"].to_pylist())
+    names = ["id", duplicates_column(corpus.names)]
+    held = pa.table({name: pa.array([], pa.string()) for name in names})
+    for table in chain(_rows(corpus, *names), [None]):
+        held = held if table is None else pa.concat_tables([held, table.select(names)])
+        while len(held) >= (1 if table is None else _AT_ONCE):
+            for name in names:
+                digest.update("\n".join(held[name][:_AT_ONCE].to_pylist()).encode() + b"\0")
+            held = held.slice(_AT_ONCE)
+    return digest.hexdigest()[:32]

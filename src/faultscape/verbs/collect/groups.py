@@ -42,10 +42,8 @@ def group_images(images: list[Image], ids: Collection[str], asked: Grouping) -> 
     ]
 
 
-def group_again(study: Study, asked: Grouping) -> tuple[list[Image], str]:
-    """Write the groups of all images of a study; return the images, and a text about those whose group
-    changed.
-    """
+def group_again(study: Study, asked: Grouping) -> str:
+    """Write the groups of all images of a study; return a text about those whose group changed."""
     root = study.root
     with study.writing():
         held = study.corpus.images()
@@ -62,7 +60,7 @@ def group_again(study: Study, asked: Grouping) -> tuple[list[Image], str]:
         if changes:
             write_corpus(root, images)
         log(root, "collect", group=asked.group if isinstance(asked.group, str) else None, block=asked.block)
-    return images, _changes_text(changes)
+    return _changes_text(changes)
 
 
 def _changes_text(changes: list[tuple[str, str]]) -> str:

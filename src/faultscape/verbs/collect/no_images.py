@@ -4,18 +4,18 @@ the study.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 
 from faultscape.classes.built_in import BUILT_IN
 from faultscape.classes.class_lists import FORMS, resolve
 from faultscape.corpus.groups import describe_groups
 from faultscape.errors import CorpusError, counted
-from faultscape.metrics.intervals.units import LEAST, units_of
+from faultscape.metrics.intervals.units import LEAST
 from faultscape.nouns import Classes
 from faultscape.reading.sets import collected, follow
 from faultscape.reading.study import Study
 from faultscape.study import settings as toml
-from faultscape.study.tables.corpus import Image, write_corpus
+from faultscape.study.tables.corpus import write_corpus
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.verbs.collect import groups, settings
 from faultscape.verbs.collect.result import Collected
@@ -31,24 +31,23 @@ def change_settings(study: Study, options: CollectOptions) -> Collected:
     with study.writing():
         wanted = settings.asked_settings(study, options, classes)
         settings.enter_settings(study, wanted)
-        images = study.corpus.images()
         if options.grouping.asked:
+            images = study.corpus.images()
             images = follow(
                 groups.group_images(images, {image.id for image in collected(images)}, options.grouping)
             )
             write_corpus(root, images)
         log(root, "collect", images=[], size=wanted.size)
         failures = sum(f.stage == "collect" for f in read_failures(root))
-    return described(options.study, images, 0, failures, wanted)
+    return described(study, options.study, 0, failures)
 
 
 def change_groups(study: Study, options: CollectOptions) -> Collected:
     """Write the groups of all images of the study."""
-    images, changes = groups.group_again(study, options.grouping)
-    if changes:
+    if changes := groups.group_again(study, options.grouping):
         print(changes)
     failures = sum(f.stage == "collect" for f in read_failures(study.root))
-    return described(options.study, images, 0, failures, study.settings)
+    return described(study, options.study, 0, failures)
 
 
 def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classes | None:
@@ -67,28 +66,51 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
     return classes
 
 
-def described(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
+def described(study: Study, called: str, new: int, failures: int) -> Collected:
     """Return the summary of what the study contains now."""
-    made = images
-    images = collected(images)
-    duplicates = sum(image.near_duplicate_of != image.id for image in images)
-    drawn = len({image.near_duplicate_of for image in images if image.role == "pool"})
-    classes, size = settings.describe(held, sum(not image.source for image in images))
-    if len(made) > len(images):
-        print(f"{counted(len(made) - len(images), 'more image')} in sets made by `faultscape stress`")
-    about = describe_groups(image.group for image in images)
-    if about and units_of([image.group for image in images]).count < LEAST:
-        cut = f"`faultscape collect {study} --block N` splits groups into runs of N consecutive images"
+    corpus = study.corpus
+    made = alone = duplicates = pool = blind = 0
+    drawn = 0  # groups whose first image is in the pool
+    elsewhere = set[str]()  # first images of the others of the pool
+    sizes = Counter[str]()
+    shards = set[int]()
+    columns = ("id", "parent", "source", "dhash", "role", "near_duplicate_of", "group", "shard")
+    for id_, parent, source, dhash, role, first, group, shard in corpus.each_row(*columns):
+        if parent:
+            made += 1
+            continue
+        alone += not source
+        blind += dhash is None and bool(source)
+        duplicates += first != id_
+        sizes[group] += 1
+        shards.add(shard)
+        if role == "pool":
+            pool += 1
+            drawn += first == id_
+            elsewhere.update([first] if first != id_ else [])
+    roles = corpus.rows_of(elsewhere, "id", "role").to_pydict() if elsewhere else {"role": []}
+    drawn += len(elsewhere) - roles["role"].count("pool")
+    if blind:
+        print(
+            f"{counted(blind, 'image')} not searched for near-duplicates; add --probe to read each one"
+            " completely"
+        )
+    if made:
+        print(f"{counted(made, 'more image')} in sets made by `faultscape stress`")
+    classes, size = settings.describe(study.settings, alone)
+    about = describe_groups(sizes)
+    if about and len(sizes) - ("" in sizes) + sizes[""] < LEAST:
+        cut = f"`faultscape collect {called} --block N` splits groups into runs of N consecutive images"
         print(f"{about}: intervals need at least {LEAST}; {cut}")
     return Collected(
-        study,
-        len(images),
+        called,
+        sizes.total(),
         new,
-        len({image.shard for image in images}),
+        len(shards),
         duplicates,
         failures,
         classes,
         size,
         about,
-        drawn_from=drawn if drawn < sum(image.role == "pool" for image in images) else None,
+        drawn_from=drawn if drawn < pool else None,
     )

@@ -1,9 +1,9 @@
 """Probe the images that collect found: which are unchanged, what to store about the others, and which are
 near-duplicates of excluded ones.
 
-Conventions: images are probed in parallel threads. Results are noted in ``.collecting.jsonl`` of the study
-until the corpus is written, so that a kill loses nothing. An image is decoded, for its difference hash, if
-its file is on this machine, or as ``--probe`` says.
+Conventions: images are probed in parallel threads, in the order of their ids. Results are noted in
+``.collecting.jsonl`` of the study until the corpus is written, so that a kill loses nothing. An image is
+decoded, for its difference hash, if its file is on this machine, or as ``--probe`` says.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.photos import digest_of, look, opened
 from faultscape.corpus.sources import RECIPE, Found, absolute, find
+from faultscape.corpus.unread_images import unread_text
 from faultscape.errors import ImageError, counted
 from faultscape.formats import pictures
 from faultscape.formats.deep_pictures import DIM, REACH
 from faultscape.formats.packed.places import file_of
 from faultscape.formats.pictures import Picture
-from faultscape.progress import progress
 from faultscape.study import store
 from faultscape.study.folder import cannot_write
-from faultscape.study.tables.corpus import Image
-from faultscape.verbs.collect.unread_images import unread_text
+from faultscape.study.tables.corpus import Corpus, Image
 
 _NOTES = ".collecting.jsonl"
 _AHEAD = 256  # files under way or done, of which the first is waited for
+_LONGEST = 1 << 20  # bytes of a line
+Asked = TypeVar("Asked")
 Said = TypeVar("Said")
 
 
@@ -52,7 +54,7 @@ def unchanged(held: Mapping[str, Image], found: Sequence[Found], probe: bool | N
     return {f.id for f, is_same in zip(there, _in_threads(same, there), strict=True) if is_same}
 
 
-def _in_threads(work: Callable[[Found], Said], found: Sequence[Found]) -> Iterator[Said]:
+def _in_threads(work: Callable[[Asked], Said], found: Iterable[Asked]) -> Iterator[Said]:
     """Yield the result of each file, in order, with a few under way: what a pool's own ``map`` holds for all
     files at once is a kilobyte each.
     """
@@ -71,119 +73,160 @@ def whole_of(path: str, probe: bool | None) -> bool:
     return not store.is_address(path) if probe is None else probe
 
 
-def probe(
-    root: Path, found: Sequence[Found], whole: bool | None
-) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
-    """Return (file, image) for readable files and (file, reason) for the rest; results of a killed run are
-    read from its notes.
+class Notes:
+    """What was found out about images, written at once, so that a killed run looks at no image twice. Images
+    come in the order of their ids, and so do notes: those of an earlier run are read beside them, none is
+    held. StudyError if notes cannot be written.
     """
-    notes = root / _NOTES
-    known, whole_lines = _noted(notes)
 
-    def one(f: Found) -> tuple[Found, Picture | ImageError, str]:
+    def __init__(self, root: Path) -> None:
+        self._place = root / _NOTES
+        try:
+            self._file = self._place.open("a+b", buffering=0)
+            whole = self._end_of_lines()
+            self._file.truncate(whole)
+            # of the lines that are there already, not of those that follow
+            self._before = self._read(whole)
+        except OSError as error:
+            raise cannot_write(self._place, error) from None
+        self._next = next(self._before, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._before.close()
+
+    def _end_of_lines(self) -> int:
+        """Return where the last whole line ends: a kill tears the last one."""
+        size = self._file.seek(0, os.SEEK_END)
+        start = max(size - _LONGEST, 0)
+        self._file.seek(start)
+        return start + self._file.read().rfind(b"\n") + 1
+
+    def _read(self, upto: int) -> Generator[tuple[str, str, str, Picture]]:
+        with self._place.open("rb") as file:
+            for line in file:
+                if file.tell() > upto:
+                    return
+                with suppress(ValueError, TypeError, RecursionError):
+                    id_, path, state, *picture = json.loads(line)
+                    yield id_, path, state, Picture(*picture)
+
+    def noted(self, found: Found) -> tuple[str, Picture] | None:
+        """Return the state and the contents of an image, as they were noted; the images have to come in the
+        order of their ids.
+        """
+        while self._next is not None and self._next[0] < found.id:
+            self._next = next(self._before, None)
+        if self._next is not None and self._next[:2] == (found.id, found.path):
+            return self._next[2:]
+        return None
+
+    def note(self, found: Found, state: str, picture: Picture) -> None:
+        """Note what was found out about an image."""
+        line = json.dumps([found.id, found.path, state, *astuple(picture)])
+        try:
+            self._file.write(f"{line}\n".encode())
+        except OSError as error:
+            raise cannot_write(self._place, error) from None
+
+    def forget(self) -> None:
+        """Delete the notes: the corpus now has their contents."""
+        self._place.unlink(missing_ok=True)
+
+
+def probe(
+    notes: Notes, found: Iterable[Found], whole: bool | None
+) -> Iterator[tuple[Found, Picture | ImageError]]:
+    """Yield each file, in order, with its contents, or with why it cannot be read; what ``notes`` hold is not
+    looked at again.
+    """
+
+    def one(asked: tuple[Found, tuple[str, Picture] | None]) -> tuple[Found, Picture | ImageError, str]:
+        f, noted = asked
         try:
             source = opened(f.path)
             decode = whole_of(f.path, whole)
-            picture = known.get(f"{f.path}\0{source.state}")
-            if picture is None or (decode and picture.dhash is None):
-                picture = look(f.path, source, whole=decode)
+            if noted is not None and noted[0] == source.state and not (decode and noted[1].dhash is None):
+                return f, noted[1], ""
+            return f, look(f.path, source, whole=decode), source.state
         except ImageError as error:
             return f, error, ""
-        return f, picture, source.state
 
-    good = []
-    bad = []
-    try:
-        with (
-            progress("collect", len(found)) as tick,
-            notes.open("a", encoding="utf-8", buffering=1) as file,
-        ):
-            file.truncate(whole_lines)
-            for f, picture, state in _in_threads(one, found):
-                if isinstance(picture, ImageError):
-                    bad.append((f, str(picture).removeprefix(f"{f.path}: ")))
-                else:
-                    good.append((f, picture))
-                    if known.get(f"{f.path}\0{state}") != picture:
-                        file.write(json.dumps([f.path, state, *astuple(picture)]) + "\n")
-                tick(1)
-    except OSError as error:
-        raise cannot_write(notes, error) from None
-    _tell_clipped(good)
-    return _without_dim(good, bad)
+    for f, picture, state in _in_threads(one, ((f, notes.noted(f)) for f in found)):
+        if state and isinstance(picture, Picture):
+            notes.note(f, state, picture)
+        yield f, picture
 
 
-def _without_dim(
-    good: list[tuple[Found, Picture]], bad: list[tuple[Found, str]]
-) -> tuple[list[tuple[Found, Picture]], list[tuple[Found, str]]]:
-    """Return what `probe` found, without the images of 16 bits if even the brightest of them is dim: then
-    they hold values of 13 or 14 bits, or reflectance, in a wider file. One bright image among them says that
-    the others are dark and read as they are.
+class Together:
+    """What holds for all images that were read: of those of 16 bits, that even the brightest is dim; of
+    those of floats, that some values are above 1.
     """
-    reach = max((picture.reach for _, picture in good if picture.reach is not None), default=DIM)
-    if reach >= DIM:
-        return good, bad
-    bits = 8 + reach.bit_length()
-    deep = [f for f, picture in good if picture.reach is not None]
-    why = (
-        f"its 16-bit values would make an almost black image: in {counted(len(deep), 'such image')},"
-        f" {REACH} % of the values of each are at most {256 * reach + 255:,} of 65,535, as when {bits} bits"
-        f" are stored in a wider file; multiply all by {1 << (16 - bits)}, or save them as 8-bit PNG"
-    )
-    # first, so that what is said of all of them is what a person reads
-    return [one for one in good if one[1].reach is None], [(f, why) for f in deep] + bad
 
+    def __init__(self) -> None:
+        self._deep = list[Found]()  # until one is bright
+        self._reach = -1
+        self._clipped = list[tuple[str, float]]()
 
-def _tell_clipped(good: list[tuple[Found, Picture]]) -> None:
-    if above := [(f, picture) for f, picture in good if picture.clipped]:
-        most = max(picture.clipped / (picture.width * picture.height) for _, picture in above)
-        share = f"at most {most:.2%}" if most >= 0.0001 else "less than 0.01 %"
-        print(
-            f"note: {counted(len(above), 'image holds', 'images hold')} floats from 0 to 1 and a few above,"
-            f" {share} of the pixels, which are read as white: {above[0][0].id}"
-            f"{', ...' if len(above) > 1 else ''}"
+    def count(self, f: Found, picture: Picture) -> None:
+        """Count one image."""
+        if picture.reach is not None:
+            self._reach = max(self._reach, picture.reach)
+            if self._reach < DIM:
+                self._deep.append(f)
+            else:
+                self._deep.clear()
+        if picture.clipped:
+            self._clipped.append((f.id, picture.clipped / (picture.width * picture.height)))
+
+    def dim(self) -> tuple[list[Found], str]:
+        """Return the images of 16 bits if even the brightest of them is dim, and why they cannot be used:
+        they hold values of 13 or 14 bits, or reflectance, in a wider file. One bright image among them says
+        that the others are dark and read as they are.
+        """
+        bits = 8 + self._reach.bit_length()
+        return self._deep, (
+            f"its 16-bit values would make an almost black image: in"
+            f" {counted(len(self._deep), 'such image')},"
+            f" {REACH} % of the values of each are at most {256 * self._reach + 255:,} of 65,535, as when"
+            f" {bits} bits are stored in a wider file; multiply all by {1 << (16 - bits)}, or save them as"
+            " 8-bit PNG"
         )
 
+    def tell_clipped(self) -> None:
+        """Print how many images hold floats above 1."""
+        if self._clipped:
+            most = max(share for _, share in self._clipped)
+            share = f"at most {most:.2%}" if most >= 0.0001 else "less than 0.01 %"
+            several = len(self._clipped) > 1
+            print(
+                f"note: {counted(len(self._clipped), 'image holds', 'images hold')} floats from 0 to 1 and a"
+                f" few above, {share} of the pixels, which are read as white: {self._clipped[0][0]}"
+                f"{', ...' if several else ''}"
+            )
 
-def forget_notes(root: Path) -> None:
-    """Delete the notes of probed images: the corpus now has their contents."""
-    (root / _NOTES).unlink(missing_ok=True)
 
-
-def _noted(notes: Path) -> tuple[dict[str, Picture], int]:
-    """Return what a killed run noted, by path and state, and how many bytes of the notes are whole lines: a
-    kill tears the last.
+def gone(corpus: Corpus, set_name: str, changed: Collection[str]) -> tuple[int, str]:
+    """Return how many images of a set have no file on this machine any more, without those that ``changed``,
+    and the source of the first.
     """
-    known: dict[str, Picture] = {}
-    held = 0
-    for line in notes.read_bytes().splitlines(keepends=True) if notes.exists() else []:
-        try:
-            path, state, *picture = json.loads(line)
-            noted = Picture(*picture)
-        except (ValueError, TypeError, RecursionError):
-            break
-        if not line.endswith(b"\n"):
-            break
-        known[f"{path}\0{state}"] = noted
-        held += len(line)
-    return known, held
+    count = 0
+    first = ""
+    for _, images in corpus.each_shard():
+        for image in images:
+            if image.set == set_name and image.id not in changed and _is_gone(image.source):
+                count += 1
+                first = first or image.source
+    return count, first
 
 
-def changed(held: Mapping[str, Image], probed: Sequence[tuple[Found, Picture]]) -> list[Image]:
-    """Return the images, as they were collected, whose files changed."""
-    return [held[f.id] for f, picture in probed if f.id in held and held[f.id].digest != picture.digest]
-
-
-def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> list[Image]:
-    """Return the images of a set that were not found now and whose files are no longer on this machine."""
-    here = {f.id for f in found}
-    rest = [
-        image for image in held.values() if image.set == set_name and image.id not in here and image.source
-    ]
-    rest = [
-        image for image in rest if not store.is_address(image.source) and not image.source.startswith(RECIPE)
-    ]
-    return [i for i in rest if not os.path.exists(i.source) and not os.path.exists(file_of(i.source))]
+def _is_gone(source: str) -> bool:
+    if not source or store.is_address(source) or source.startswith(RECIPE):
+        return False
+    return not os.path.exists(source) and not os.path.exists(file_of(source))
 
 
 class Banned:

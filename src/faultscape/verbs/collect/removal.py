@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultscape.corpus.id_lists import named_ids
+from faultscape.corpus.shards import grouped
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.reading.evidence import labelled_among
 from faultscape.reading.sets import descendants, follow
@@ -17,7 +18,6 @@ from faultscape.reading.study import Study, opened
 from faultscape.study.tables.corpus import write_corpus
 from faultscape.study.tables.removed_images import note_removed
 from faultscape.study.tables.stress_sets import drop_sets
-from faultscape.verbs.collect.shards import grouped
 from faultscape.verbs.options import CollectOptions
 from faultscape.verbs.status.change_result import Changed
 from faultscape.verbs.status.consequences import change

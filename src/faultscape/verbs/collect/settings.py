@@ -6,7 +6,7 @@ Conventions: it reports what a change makes stale, and removes nothing.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from faultscape.classes.names import read_classes
@@ -20,7 +20,7 @@ from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Corpus
 from faultscape.study.tables.stress_sets import rename_held_classes
 from faultscape.verbs.options import CollectOptions
 
@@ -243,12 +243,13 @@ def enter_settings(study: Study, wanted: Settings) -> None:
     toml.write_settings(root, wanted)
 
 
-def in_own_order(images: Iterable[Image], files: Sequence[str], lists: Sequence[str], before: str) -> bool:
+def in_own_order(corpus: Corpus, files: Sequence[str], lists: Sequence[str], before: str) -> bool:
     """Whether lists give images in an order other than natural counting order, alone or appended to the
     study's images.
     """
     named = [before + id_ for file in lists for id_ in id_lists.read_ids(file)]
-    there = sorted((image.id for image in images if not image.source), key=id_lists.counting)
+    alone = (id_ for id_, source in corpus.each_row("id", "source") if not source) if named else ()
+    there = sorted(alone, key=id_lists.counting)
     behind = list(dict.fromkeys([*there, *named]))
     written = [
         in_list(Path(file)) for file in files if Path(file).suffix.lower() in LISTS and Path(file).is_file()

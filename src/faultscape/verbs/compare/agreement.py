@@ -65,7 +65,7 @@ def _found(study: Study) -> Agreement | None:
     """Compute the agreement from the answers, or the counts, of the pool."""
     models = study.models
     drawn = read_pool(study.corpus)
-    if not len(drawn.ids):
+    if not len(drawn):
         return None
     seen = np.ones(len(study.classes), bool)
     if study.classifies:
@@ -79,7 +79,7 @@ def _found(study: Study) -> Agreement | None:
         found = mean_agreement(_noting(blocks, seen))
         misplaced = agreement_sample.misplaced_maps(study, models, drawn)
     words = agreement_words.warnings(found, misplaced, study.classes)
-    words += agreement_words.unseen_words(study.classes.names, seen.tolist(), len(drawn.ids))
+    words += agreement_words.unseen_words(study.classes.names, seen.tolist(), len(drawn))
     return replace(found, warnings=tuple(words))
 
 

@@ -46,14 +46,14 @@ def misplaced_maps(study: Study, models: Sequence[str], pool: Pool) -> list[Find
     """Return which models of label maps are misplaced, and how; for one that disagrees with all others, more
     images are searched for an order farther off.
     """
-    places = _sample(len(pool.ids), _MAPS, _RUN)
+    places = _sample(len(pool), _MAPS, _RUN)
     found = find_misplaced(*_read(study, models, pool, places))
     lost = [f for f in found if f.kind in LOST]
     if lost and len(places) > 1:
         away = {f.model for f in lost}
         some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
         far = find_misplaced(
-            *_read(study, [models[m] for m in some], pool, [np.arange(min(len(pool.ids), _FAR))])
+            *_read(study, [models[m] for m in some], pool, [np.arange(min(len(pool), _FAR))])
         )
         better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
         found = [better.get(f.model, f) if f in lost else f for f in found]

@@ -19,6 +19,7 @@ from typing import cast
 import numpy as np
 
 from faultscape.classes.class_lists import table
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.errors import ModelError, OptionError, StudyError, closest
 from faultscape.maps import winners
 from faultscape.prediction import catalogue, devices, networks
@@ -34,7 +35,6 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import log, replace_failures
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import known_source
 from faultscape.verbs.fit.options import model_and_source
 from faultscape.verbs.fit.result import FittedTemperature

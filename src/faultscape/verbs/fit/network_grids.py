@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.errors import ModelError
 from faultscape.prediction.bounds import memory
 from faultscape.prediction.doubt_methods import logits_of
@@ -23,7 +24,6 @@ from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.methods.block_fit import KNOWN, OPEN, Grids
 from faultscape.uncertainty.methods.catalogue import IMAGE, OUTLIER_LOGIT
 from faultscape.uncertainty.methods.embeddings import grid_of
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, answer_of, part_of
 from faultscape.verbs.train.labelled_images import LabelledImages

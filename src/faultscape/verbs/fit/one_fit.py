@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.nouns import JsonObject
 from faultscape.prediction.doubt_methods import OnBackbone
 from faultscape.prediction.sources.backbone import Backbone
@@ -28,7 +29,6 @@ from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
 from faultscape.uncertainty.methods.method import Fitted
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.fusion_parts import Parts
 from faultscape.verbs.fit.network_grids import NetworkGrids
 from faultscape.verbs.fit.open_model import OpenedModel

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.classes.class_lists import table
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.errors import ModelError, OptionError, counted
 from faultscape.prediction.doubt_methods import logits_of
 from faultscape.prediction.merge import Window
@@ -30,7 +31,6 @@ from faultscape.study.settings import Settings
 from faultscape.uncertainty.methods.catalogue import own_layers
 from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of, together
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.train.labelled_images import LabelledImages
 

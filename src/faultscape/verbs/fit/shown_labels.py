@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.maps.resize import nearest
 from faultscape.prediction.bounds import memory
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.uncertainty.methods.evidence.resynthesis import sides_of, small_image
 from faultscape.uncertainty.methods.evidence.swapped_labels import Part
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.fit.open_model import OpenedModel
 from faultscape.verbs.fit.samples import Meaning, part_of
 from faultscape.verbs.train.labelled_images import LabelledImages

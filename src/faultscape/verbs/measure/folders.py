@@ -19,6 +19,7 @@ from faultscape.classes.palettes import coded_by_palette
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
 from faultscape.corpus.packed_sources import is_there
+from faultscape.corpus.walks import common_suffix
 from faultscape.errors import (
     CorpusError,
     LabelMapError,
@@ -164,7 +165,7 @@ def _true_files(
     by = None if of_others else pattern
     found = sources.find([truth], endings=sources.MAP_ENDINGS, strip=False, pattern=by, say=say)
     found = matches.one_kind(found, say)
-    suffix = "" if by else sources.common_suffix([f.id for f in found])
+    suffix = "" if by else common_suffix([f.id for f in found])
     files = {f.id.removesuffix(suffix): f.path for f in found}
     return files, [pattern, None] if of_others else [None, *([pattern] if pattern else [])]
 

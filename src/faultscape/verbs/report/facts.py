@@ -110,7 +110,7 @@ def page_facts(
         selection=selection,
         slots=slots,
         classes=study.classes,
-        pool=len(read_pool(study.corpus).ids),
+        pool=len(read_pool(study.corpus)),
         standings=standings,
         truth=truth,
         labelled=[images[k] for k in inside],

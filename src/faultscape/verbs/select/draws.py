@@ -232,7 +232,7 @@ def next_draws(
     notes = []
     if left_out := int((~facts["complete"]).sum()):
         notes.append(
-            f"{left_out} of {len(pool.ids)} images cannot be drawn: some model has no prediction for them"
+            f"{left_out} of {len(pool)} images cannot be drawn: some model has no prediction for them"
             " (failures.csv)"
         )
     place = {id_: k for k, id_ in enumerate(pool.ids.to_pylist())} if held else {}

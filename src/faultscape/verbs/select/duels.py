@@ -124,7 +124,7 @@ def search(
     drawn = read_pool(study.corpus, keep_duplicates=keep, seed=ties.tie_seed(define))
     jobs = [DuelJob(str(study.root), number, models, define) for number in sorted(study.shard_sizes)]
     shards = "faultscape.verbs.select.duels:shard"
-    items = len(drawn.ids)
+    items = len(drawn)
     for place, data in fill.gather(
         study.root, shards, jobs, title=title, items=items, engine=engine, workers=workers
     ):

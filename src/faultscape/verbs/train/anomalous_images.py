@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from faultscape.corpus.unread_images import UnreadImages
 from faultscape.errors import OptionError, StudyError, closest, counted
 from faultscape.reading.image_truths import Judge, View, find_judged, made_from, with_labels
 from faultscape.reading.study import Study
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.verbs.collect.unread_images import UnreadImages
 from faultscape.verbs.train.labelled_images import role_of
 
 

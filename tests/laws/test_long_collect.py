@@ -1,0 +1,160 @@
+"""However few images are looked at, and grouped, at a time: the corpus is the same, or right."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import faultscape as fs
+import made
+from faultscape.corpus import walks
+from faultscape.corpus.duplicates import DISTANCE
+from faultscape.corpus.shards import grouped
+from faultscape.corpus.sources import find
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.verbs.collect import changes, new_corpus
+
+NAMES = st.sampled_from(["a", "a-b", "a b", "a.b", "b", "Z", "é", "10", "9"])
+
+
+@given(
+    st.lists(st.lists(NAMES, min_size=1, max_size=3), min_size=1, max_size=12), st.sampled_from(["", "_x"])
+)
+@settings(max_examples=60, deadline=None)
+def test_folders_are_walked_in_the_order_of_ids(
+    tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], suffix: str
+) -> None:
+    folder = tmp_path_factory.mktemp("walked")
+    for *above, name in paths:
+        place = folder.joinpath(*(f"{part}-in" for part in above))
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{name}{suffix}.png").touch()
+    walked = list(walks.walk(str(folder), {".png"}, suffix))
+    plain = list(folder.rglob("*.png"))
+    ids = [path.relative_to(folder).as_posix().removesuffix(f"{suffix}.png") for path in plain]
+    assert walked == sorted(zip(ids, map(str, plain), strict=True))
+
+
+def test_links_that_lead_back_are_not_followed_again(tmp_path: Path) -> None:
+    made.write(tmp_path / "in" / "x.png", np.zeros((4, 4, 3), np.uint8))
+    os.symlink(tmp_path, tmp_path / "in" / "back")
+    os.symlink(tmp_path / "in", tmp_path / "there")
+    assert [f.id for f in find([tmp_path])] == ["in/x", "there/x"]
+
+
+def stairs(rng: np.random.Generator, turned: int) -> np.ndarray:
+    """A picture of which ``turned`` bits of the difference hash are other than in its like."""
+    fields = np.tile(np.arange(0, 180, 20, dtype=np.uint8), (8, 1))
+    fields[:turned, -1] = 100
+    picture = np.stack([fields.repeat(5, 0).repeat(5, 1)] * 3, axis=-1)
+    picture[:5, :5, 0] += rng.integers(0, 3, (5, 5), dtype=np.uint8)  # other bytes, the same hash
+    return picture
+
+
+def draw(folder: Path, rng: np.random.Generator, names: list[int]) -> None:
+    for k in names:
+        noise = rng.integers(0, 256, (8, 9, 3), dtype=np.uint8).repeat(5, 0).repeat(5, 1)
+        made.write(folder / f"{k % 3}" / f"{k:02}.png", stairs(rng, k // 2 % 9) if k % 2 == 0 else noise)
+
+
+def in_steps(root: Path) -> list[list[Image]]:
+    """The corpus after new images, after more of them, changed ones and other roles, and after some left."""
+    study = root / "study"
+    rng = np.random.default_rng(0)
+    draw(root / "photos", rng, list(range(1, 40, 2)))
+    corpora = list[list[Image]]()
+
+    def collect(**options: object) -> None:
+        fs.collect(study, root / "photos", **options)
+        corpora.append(read_corpus(study))
+
+    collect(classes=3, storage=fs.options.Storage(shard_size=8))
+    draw(root / "photos", rng, [*range(0, 40, 2), 5, 9])
+    collect()
+    collect(role="test")
+    firsts = Counter(image.near_duplicate_of for image in corpora[-1])
+    Path(root / "photos" / f"{firsts.most_common(1)[0][0]}.png").write_bytes(
+        (root / "photos" / "1" / "01.png").read_bytes()
+    )
+    collect()
+    draw(root / "banned", rng, [0])
+    collect(not_in=[str(root / "banned")])
+    draw(root / "photos", rng, [4, 8, 50])
+    collect(role="pool")
+    return corpora
+
+
+def test_the_corpus_is_the_same_however_few_images_are_looked_at_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = in_steps(tmp_path / "at once")
+    assert [len(corpus) for corpus in expected[:3]] == [20, 40, 40]
+    assert len(expected[4]) < 40 < len(expected[5]) + 5
+    for most in (1, 7):
+        monkeypatch.setattr(changes, "_AT_ONCE", most)
+        place = tmp_path / f"{most}"
+        for mine, other in zip(in_steps(place), expected, strict=True):
+            assert [one.id for one in mine] == [one.id for one in other]
+            for a, b in zip(mine, other, strict=True):
+                assert (a.near_duplicate_of, a.shard, a.role, a.digest) == (
+                    b.near_duplicate_of,
+                    b.shard,
+                    b.role,
+                    b.digest,
+                )
+
+
+def test_each_step_groups_as_a_search_among_all_images_does(tmp_path: Path) -> None:
+    before: dict[str, Image] = {}
+    for corpus in in_steps(tmp_path):
+        assert grouped(corpus, before) == corpus
+        followers = sum(image.near_duplicate_of != image.id for image in corpus)
+        assert followers >= (0 if not before else 3)
+        assert corpus == sorted(corpus, key=lambda image: (image.shard, image.id))
+        before = {image.id: image for image in corpus}
+
+
+def test_a_group_is_that_of_an_image_nearby_however_few_are_grouped_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "_AT_ONCE", 3)
+    monkeypatch.setattr(new_corpus, "TOGETHER", 5)
+    *_, corpus = in_steps(tmp_path)
+    by_id = {image.id: image for image in corpus}
+    firsts = [image for image in corpus if image.near_duplicate_of == image.id]
+    for image in corpus:
+        first = by_id[image.near_duplicate_of]
+        assert first in firsts
+        assert apart(image, first) <= DISTANCE
+    assert all(apart(a, b) > DISTANCE for a in firsts for b in firsts if a is not b)
+
+
+def apart(one: Image, other: Image) -> int:
+    assert one.dhash is not None
+    assert other.dhash is not None
+    return ((one.dhash ^ other.dhash) & (2**64 - 1)).bit_count()
+
+
+def test_rows_of_the_corpus_file_do_not_depend_on_how_it_is_written(tmp_path: Path) -> None:
+    from faultscape.study.tables.corpus import put_tables, table_of
+
+    images = [
+        Image(f"{k:05}", f"/p/{k}", "main", "pool", "clean", "", 1, 1, "", k, "", 0) for k in range(9000)
+    ]
+    table = table_of(images, tmp_path)
+    for name, size in (("one", 9000), ("many", 7), ("some", 5000)):
+        (tmp_path / name).mkdir()
+        put_tables(
+            tmp_path / name / "corpus.parquet", (table.slice(k, size) for k in range(0, len(table), size))
+        )
+    written = [(tmp_path / name / "corpus.parquet").read_bytes() for name in ("one", "many", "some")]
+    assert written[0] == written[1] == written[2]
+    about = pq.ParquetFile(tmp_path / "one" / "corpus.parquet").metadata
+    assert [about.row_group(k).num_rows for k in range(about.num_row_groups)] == [4096, 4096, 808]
