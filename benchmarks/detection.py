@@ -72,13 +72,15 @@ def in_memory(share: float, target: str) -> list[Row]:
     peer_time = best(lambda: sklearn_numbers(score, anomaly), 2)
     # again: a machine that is slow for a while is slow for both
     ours = min(ours, best(lambda: detection(score, anomaly)))
+    sorting = best(lambda: np.sort(score))
     d = detection(score, anomaly)
     far = max(abs(a - b) for a, b in zip(peer, (d.average_precision, d.auroc, d.fpr95), strict=True))
     what = (
         f"AP, AUROC, FPR95 of 10^7 float32, {share:.1%} anomalous, against scikit-learn (largest difference"
         f" {far:.0e})"
     )
-    return [(what, f"{ours:.3f} s", f"{peer_time:.1f} s", f"{peer_time / ours:.0f}x", target)]
+    measured = f"{ours:.3f} s of which np.sort {sorting:.3f} s"
+    return [(what, measured, f"{peer_time:.1f} s", f"{peer_time / ours:.0f}x", target)]
 
 
 def float16() -> list[Row]:
@@ -105,7 +107,10 @@ def streamed(share: float, target: str, times: int = 3) -> list[Row]:
     words = [sys.executable, "-c", STREAM, "100", str(share), str(times)]
     seconds, passes, peak = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
     what = f"2 x 10^8 float32 streamed, {share:.1%} anomalous: {passes} passes"
-    return [(what, f"{float(seconds) * 5:.1f} ns a pixel, {int(peak) / 1e6:.2f} GB", "", "", target)]
+    buffer = made(1 << 24, share)[0]
+    sorting = best(lambda: np.sort(buffer)) / len(buffer) * 1e9
+    measured = f"{float(seconds) * 5:.1f} ns a pixel (np.sort of 2^24 {sorting:.1f})"
+    return [(what, f"{measured}, {int(peak) / 1e6:.2f} GB", "", "", target)]
 
 
 def loop(predicted: np.ndarray, anomaly: np.ndarray, least: tuple[int, int] = (500, 100)) -> np.ndarray:
@@ -184,11 +189,11 @@ def others() -> list[Row]:
 def rows() -> list[Row]:
     """Return every row; about two minutes."""
     return [
-        *in_memory(0.003, ">= 100x"),
-        *in_memory(0.3, "reported"),
+        *in_memory(0.02, ">= 150x"),
+        *in_memory(0.3, ">= 100x"),
         *float16(),
-        *streamed(0.003, "<= 15 ns a pixel, < 0.5 GB"),
-        *streamed(0.3, "reported", 1),
+        *streamed(0.003, "<= 5 ns a pixel, < 0.5 GB"),
+        *streamed(0.3, "<= 20 ns a pixel", 1),
         *component_loop(),
         *others(),
     ]

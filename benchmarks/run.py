@@ -325,9 +325,9 @@ def main() -> None:
     made = {kind: [maps(kind, seed=s) for s in range(3)] for kind in KINDS}
     many_web = [maps("web", seed=s) for s in range(20)]
     real = real_maps()
-    targets = {"web": ">= 35x", "hard": ">= 7x", "speckle": ">= 7x"}
+    targets = {"web": ">= 65x", "hard": ">= 20x", "speckle": ">= 20x", "noise": ">= 10x"}
     if real:
-        confusion("real (CamVid zoo)", real, 12, ">= 25x")
+        confusion("real (CamVid zoo)", real, 12, ">= 50x")
     for kind, stacks in made.items():
         confusion(kind, stacks, 22, targets.get(kind, "reported"))
     many()

@@ -15,7 +15,7 @@ from faultscape.comparison import sparse_counts
 from faultscape.comparison.kernels import plain_codes
 from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import counts
-from faultscape.maps.kernels import joint_runs, plain_joint_runs
+from faultscape.maps.kernels import plain_joint_runs
 from refusals import refused
 
 
@@ -87,12 +87,13 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
     want = twin(maps, n, pairs)
     stack = counts._stack(maps)
     space = counts._space(stack)
-    out = np.zeros((len(pairs), n * n), np.int64)
-    counts._from_blocks(space, n, *counts._blocks(j, n, pairs.tobytes()), pairs, out)
-    assert (out.reshape(want.shape) == want).all()
     columns, pixels, distinct = counts._tuples(stack, space, n)
-    out[:] = 0
-    joint_runs.cells_of_tuples(columns, pixels, distinct, n, pairs, out)
+    if j > 1:
+        blocks = counts._blocks(j, n, pairs.tobytes())
+        for given, weights in ((stack, np.empty(0, np.int64)), (list(columns), pixels)):
+            assert (counts._from_blocks(given, weights, n, pairs, blocks) == want).all()
+    out = np.zeros((len(pairs), n * n), np.int64)
+    counts._cells().cells_of_tuples(columns, pixels, distinct, n, pairs, counts._room(n * n), out)
     assert (out.reshape(want.shape) == want).all()
     out[:] = 0
     plain_joint_runs.cells_of_tuples(*plain_joint_runs.joint_tuples(stack, n), n, pairs, out)
@@ -102,7 +103,7 @@ def test_every_method_by_itself_is_exact(seed: int, j: int, n: int, wide: bool) 
         [np.bincount(m.ravel(), minlength=n) for m in maps],
     )
     for way in (
-        lambda both, totals: joint_runs.both_of_tuples(columns, pixels, distinct, pairs, both, totals),
+        lambda both, totals: counts._cells().both_of_tuples(columns, pixels, distinct, pairs, both, totals),
         lambda both, totals: plain_joint_runs.both_of_tuples(
             *plain_joint_runs.joint_tuples(stack, n), pairs, both, totals
         ),
@@ -148,14 +149,13 @@ def test_any_pairs_in_any_order_and_maps_of_no_pair(seed: int, j: int) -> None:
 
 def test_every_pair_lies_in_a_block_and_blocks_are_few() -> None:
     for j in (3, 4, 10, 13):
-        blocks, size = counts._blocks(j, 12, counts._all_pairs(j).tobytes())
-        assert size == min(4, j)
+        blocks = counts._blocks(j, 12, counts._all_pairs(j).tobytes()).maps.tolist()
+        assert {len(block) for block in blocks} == {min(4, j)}
         assert {p for b in blocks for p in combinations(b, 2)} == set(combinations(range(j), 2))
-    assert (
-        len(counts._blocks(10, 22, counts._all_pairs(10).tobytes())[0]) <= 19
-    )  # 17 is the least there can be; pairs are 45
+    # the least there can be; pairs are 45
+    assert len(counts._blocks(10, 22, counts._all_pairs(10).tobytes()).maps) == 17
     one = np.array([[k, 9] for k in range(9)])
-    assert len(counts._blocks(10, 22, one.tobytes())[0]) == 5  # only the pairs asked for
+    assert len(counts._blocks(10, 22, one.tobytes()).maps) == 5  # only the pairs asked for
 
 
 def test_a_table_that_grows_is_exact_and_the_next_image_starts_clean() -> None:

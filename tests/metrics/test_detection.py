@@ -240,7 +240,9 @@ def test_thinned_curves_are_few_points_of_the_whole_and_close():
 
 def test_counts_beyond_2_31_and_products_beyond_2_63_are_exact():
     many = 3_000_000_000  # pixels with each of two scores, of each class
-    rows = Rows(np.array([2.0, 1.0]), np.full(2, many), np.array([many, 2 * many]), np.array([0, many]))
+    rows = Rows(
+        np.array([2.0, 1.0]), np.array([many, 2 * many]), np.array([many, 2 * many]), np.array([0, many])
+    )
     d = summarise([rows], 2 * many, 2 * many)
     assert d.auroc == 0.5
     assert d.average_precision == 0.5

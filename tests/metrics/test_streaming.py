@@ -68,7 +68,7 @@ def kernels(request, monkeypatch):
 @pytest.fixture
 def small_buffers(monkeypatch):
     """Everything that is cut for memory is cut small, so that every path is taken by a few hundred pixels."""
-    for name, size in (("_BUFFER", 200), ("_SLICE", 64), ("_ROWS", 50)):
+    for name, size in (("_BUFFER", 200), ("_SLICE", 64), ("_ROWS", 50), ("_MANY", 3)):
         monkeypatch.setattr(score_stream, name, size)
     monkeypatch.setattr(counts, "_ROWS", 37)
     for name, size in (("_GROUP", 16), ("_GRID", 8), ("_OCTAVE", 2)):
@@ -138,8 +138,10 @@ def test_whole_numbers_too_far_apart_for_float64_count_where_they_are_judged():
 
 
 @pytest.mark.usefixtures("small_buffers")
-def test_passes_are_one_more_than_the_ranges():
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_passes_are_as_few_as_memory_allows(kind):
     score, anomaly = made(1, 900)
+    score = score.astype(kind)
     distinct = len(np.unique(score[anomaly == 1]))
     passes = 0
 
@@ -148,10 +150,11 @@ def test_passes_are_one_more_than_the_ranges():
         passes += 1
         return chunked(score, anomaly, 0)()
 
-    for limit in (distinct, distinct - 1, 40):
+    expected = {"float32": (2, 3, 4), "float64": (2, 3, 1 + math.ceil(distinct / 40))}[kind]
+    for limit, times in zip((distinct, distinct - 1, 40), expected, strict=True):
         passes = 0
         stream(chunks, limit=limit)
-        assert passes == 1 + math.ceil(distinct / limit)
+        assert passes == times
 
 
 def test_the_order_of_chunks_does_not_show():
@@ -198,8 +201,17 @@ def test_streams_of_nothing_and_of_void_are_nan():
         assert d.undefined
 
 
+@pytest.mark.usefixtures("kernels")
+def test_cells_that_are_counted_more_often_than_a_byte_holds(monkeypatch):
+    monkeypatch.setattr(score_stream, "_MANY", 3)
+    rng = np.random.default_rng(0)
+    score = rng.choice(np.array([-0.0, 0.0, 0.5, 0.501, 0.75, -3.0], np.float32), 9000)
+    anomaly = (rng.random(9000) < 0.4).astype(np.uint8)
+    assert_same(detection(score, anomaly), stream(chunked(score, anomaly, 0), limit=2))
+
+
 @given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60), st.sampled_from([3, 1000]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
     rng = np.random.default_rng(seed)
     values = np.sort(rng.integers(0, levels, size).astype(np.float32))
@@ -221,10 +233,31 @@ def test_the_kernels_are_their_plain_twins(seed, size, number, levels):
             out = np.zeros(100, np.float32)
             end = kernels.gather(values, anomaly, only, 255, np.float32(1), np.float32(levels - 1), out, 3)
             found.append(out[3:end])
+        found += counted(kernels, values - levels / 2, anomaly)
         results.append([up_to, equal, own, union[:n], *found])
     for one, other in zip(*results, strict=True):
         np.testing.assert_array_equal(one, other)
     assert (results[0][1] == results[0][2]).all()
+
+
+def counted(kernels, values, anomaly):
+    """What the kernels of tables make of scores: half of the upper halves in tables, the others raw."""
+    bits = values.astype(np.float32).view(np.uint32)
+    tops = np.zeros((2, 1 << 16), np.int64)
+    kernels.count_tops(bits, anomaly, tops)
+    used = np.flatnonzero(tops.any(0))
+    slots = np.full(1 << 16, -1, np.int32)
+    slots[used[1::2]], slots[used[::2]] = -2, np.arange(len(used[::2]))
+    raw, at = np.zeros((2, 100), np.uint32), np.zeros(2, np.int64)
+    cells = np.zeros(100, np.uint32)
+    n = kernels.place(bits, anomaly, slots, raw, at, cells, 2)
+    tables = np.full((len(used) + 1, 2, 1 << 16), 254, np.uint8)
+    full = np.zeros(100, np.uint32)
+    again = kernels.tally(np.sort(cells[2:n]), tables.reshape(-1), full)
+    rows = (np.zeros(200_000, np.uint32), *np.zeros((3, 200_000), np.int64))
+    more = np.arange(2 << 16).reshape(2, -1) % 3
+    end = kernels.sweep(tables[0] - np.uint8(254), more, np.uint32(5 << 16), 7, 9, rows, 4)
+    return [tops, np.sort(cells[2:n]), raw, at, tables, full[:again], *(column[4:end] for column in rows)]
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -24,7 +24,7 @@ import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,9 @@ from faultscape.maps.kernel_choice import Kernels
 Maps = np.ndarray | Sequence[np.ndarray]
 _KERNELS = Kernels("faultscape.maps.kernels.joint_runs", seconds=7)
 _A_PIXEL = 2e-8  # seconds of the plain kernels for a pixel of a map
-_SLOTS = 1 << 13
+_SLOTS = 1 << 14
 _CELLS = 40_000  # of a block's histogram: fits a second-level cache
+_PAIR = 0.55  # nanoseconds for a pair of labels of a tuple
 # the workspace of each thread, reused for every image so that no new memory pages are needed
 _local = threading.local()
 
@@ -50,12 +51,11 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
     """
     stack = _stack(maps)
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
-    out = np.zeros((len(pairs), n * n), np.int64)
-    kernels = _kernels(stack)
-    if kernels is None:
+    if _kernels(stack) is None:
         from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
+        out = np.zeros((len(pairs), n * n), np.int64)
         plain_joint_runs.cells_of_tuples(*plain_joint_runs.joint_tuples(stack, n), n, pairs, out)
         return out.reshape(len(pairs), n, n)
     asked = np.zeros(len(stack), bool)
@@ -65,17 +65,18 @@ def confusions(maps: Maps, n: int, pairs: np.ndarray | None = None) -> np.ndarra
         stack = [m for m, wanted in zip(stack, asked, strict=True) if wanted]
         pairs = (np.cumsum(asked) - 1)[pairs]
     if not len(pairs):
-        return out.reshape(0, n, n)
+        return np.zeros((0, n, n), np.int64)
     space = _space(stack)
     pixels = stack[0].size
-    runs = _runs(space)
-    blocks, size = _blocks(len(stack), n, pairs.tobytes())
-    if _joint_cost(runs, len(stack), len(pairs)) > pixels * len(blocks) * 0.9 + n**size * len(blocks) * 4:
+    blocks = _blocks(len(stack), n, pairs.tobytes())
+    if _joint_cost(_runs(space), len(stack), len(pairs)) > _block_cost(pixels, n, blocks):
         check(stack, n)
-        _from_blocks(space, n, blocks, size, pairs, out)
-    else:
-        columns, weights, distinct = _tuples(stack, space, n)
-        kernels.cells_of_tuples(columns, weights, distinct, n, pairs, out)
+        return _from_blocks(stack, np.empty(0, np.int64), n, pairs, blocks)
+    columns, weights, distinct = _tuples(stack, space, n)
+    if distinct * len(pairs) * _PAIR > _block_cost(distinct, n, blocks):
+        return _from_blocks(list(columns), weights, n, pairs, blocks)
+    out = np.zeros((len(pairs), n * n), np.int64)
+    _cells().cells_of_tuples(columns, weights, distinct, n, pairs, _room(n * n), out)
     return out.reshape(len(pairs), n, n)
 
 
@@ -91,8 +92,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
     pairs = _all_pairs(len(stack)) if pairs is None else _checked(pairs, len(stack))
     both = np.zeros((len(pairs), n), np.int64)
     totals = np.zeros((len(stack), n), np.int64)
-    kernels = _kernels(stack)
-    if kernels is None:
+    if _kernels(stack) is None:
         from faultscape.maps.kernels import plain_joint_runs
 
         check(stack, n)
@@ -108,7 +108,7 @@ def intersections(maps: Maps, n: int, pairs: np.ndarray | None = None) -> tuple[
         _from_planes(stack, n, pairs, both, totals)
     else:
         columns, weights, distinct = _tuples(stack, space, n)
-        kernels.both_of_tuples(columns, weights, distinct, pairs, both, totals)
+        _cells().both_of_tuples(columns, weights, distinct, pairs, both, totals)
     return both, totals
 
 
@@ -127,7 +127,7 @@ def joint_tuples(maps: Maps, n: int) -> tuple[np.ndarray, np.ndarray]:
         check(stack, n)
         return plain_joint_runs.joint_tuples(stack, n)
     columns, pixels, distinct = _tuples(stack, _space(stack), n)
-    return columns, pixels[:distinct].copy()
+    return columns.copy(), pixels[:distinct].copy()
 
 
 def check(maps: Maps, n: int) -> None:
@@ -157,6 +157,7 @@ def _stack(maps: Maps) -> list[np.ndarray]:
     return [np.ascontiguousarray(m, max(kinds, key=lambda kind: kind.itemsize)) for m in maps]
 
 
+@lru_cache(maxsize=64)
 def _all_pairs(j: int) -> np.ndarray:
     return np.array(list(combinations(range(j), 2)), np.int64).reshape(-1, 2)
 
@@ -206,7 +207,7 @@ def _joint_cost(runs: int, maps: int, pairs: int) -> float:
     """Return nanoseconds, measured once and used only for choosing: a third of noisy runs are new tuples at
     10 maps, more at 40.
     """
-    return runs * (5 + 2 * maps + min(1.0, 0.25 + 0.012 * maps) * pairs)
+    return runs * (5 + maps + min(1.0, 0.25 + 0.012 * maps) * _PAIR * pairs)
 
 
 def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -214,11 +215,10 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
     kernels = _kernels()
     bits = max(1, int(n - 1).bit_length())
     j = len(stack)
-    words = (space[2] + 63) // 64
     n_keys = -(-j // (64 // bits))
     table = getattr(_local, "table", None)
     if table is None:
-        table = np.zeros(_SLOTS, np.uint64)
+        table = np.zeros(_SLOTS + 16, np.uint64)
     counts = _kept("counts", _SLOTS, np.int64)
     keys = _kept("keys", len(counts), np.uint64, n_keys)
     distinct, highest, table, keys, counts = kernels.joint_tuples(
@@ -227,8 +227,6 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
         table,
         keys[: len(counts)],
         counts,
-        _kept("starts", words, np.uint64),
-        _kept("before", words, np.int32),
     )
     # a table much too large for this image would not fit the cache for the next one
     _local.table = table if len(table) <= max(_SLOTS, 16 * distinct) else None
@@ -236,64 +234,103 @@ def _tuples(stack: list[np.ndarray], space: _Space, n: int) -> tuple[np.ndarray,
     _local.counts = counts
     if highest >= n:
         check(stack, n)
-    columns = np.empty((j, distinct), np.uint16)
+    kind = stack[0].dtype
+    room = _kept("columns", j * distinct * kind.itemsize, np.uint8)
+    columns = room[: j * distinct * kind.itemsize].view(kind).reshape(j, distinct)
     kernels.unpack_tuples(keys, distinct, bits, columns)
     return columns, counts, distinct
 
 
+class _Blocks(NamedTuple):
+    """A few blocks of 2 to 4 maps that cover some pairs (first map before second)."""
+
+    pairs: list[tuple[int, int]]
+    maps: np.ndarray  # (B, size)
+    rows: np.ndarray  # (B, size, size), above the diagonal: places in pairs; one more where a pair is not new
+
+
 @lru_cache(maxsize=64)
-def _blocks(j: int, n: int, pairs: bytes) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return a few blocks of 2 to 4 maps that cover every requested pair, and their size: greedy, the map
-    with the most new pairs first.
+def _blocks(j: int, n: int, pairs: bytes) -> _Blocks:
+    """Return blocks that cover the requested pairs, the other way round too, and of a map with itself one of
+    the map with another: greedy, the map with the most new pairs first.
     """
     size = next((s for s in (4, 3) if j >= s and n**s <= _CELLS), 2)
-    wanted = {(min(a, b), max(a, b)) for a, b in np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist()}
-    best: list[tuple[int, ...]] = []
+    others = [
+        (a, b if a != b else (a + 1) % j) for a, b in np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist()
+    ]
+    wanted = list(dict.fromkeys((min(pair), max(pair)) for pair in others))
+    best: list[list[int]] = []
     rng = np.random.default_rng(0)
-    for attempt in range(30 if j <= 16 else 1):
-        names = rng.permutation(j) if attempt else np.arange(j)
+    for _ in range(30 if j <= 16 else 1):
         open_ = np.zeros((j, j), bool)
         for a, b in wanted:
-            open_[names[a], names[b]] = open_[names[b], names[a]] = a != b
-        chosen: list[tuple[int, ...]] = []
+            open_[a, b] = open_[b, a] = a != b
+        chosen: list[list[int]] = []
         while open_.any():
-            block = [int(open_.sum(1).argmax())]
+            block = [int((open_.sum(1) + rng.random(j)).argmax())]  # among equals, one or another
             while len(block) < size:
-                gain = open_[block].sum(0) * (j + 1) + open_.sum(0) + 1
+                gain = open_[block].sum(0) * (j + 1) + open_.sum(0) + 1 + rng.random(j)
                 gain[block] = 0
                 block.append(int(gain.argmax()))
             open_[np.ix_(block, block)] = False
-            chosen.append(tuple(sorted(int(np.flatnonzero(names == b)[0]) for b in block)))
+            chosen.append(sorted(block))
         if not best or len(chosen) < len(best):
             best = chosen
-    return tuple(best), size
+    new = {pair: row for row, pair in enumerate(wanted)}
+    rows = np.full((len(best), size, size), len(wanted))
+    for b, block in enumerate(best):
+        for first, second in combinations(range(size), 2):
+            rows[b, first, second] = new.pop((block[first], block[second]), len(wanted))
+    return _Blocks(wanted, np.array(best, np.int64).reshape(-1, size), rows)
 
 
-def _from_blocks(space: _Space, n: int, blocks: Any, size: int, pairs: np.ndarray, out: np.ndarray) -> None:
-    addresses, like, pixels, _ = space
-    cells: dict[tuple[int, int], np.ndarray] = {}
-    hist = _kept("hist", 4, np.uint32, n**size)[:4]
-    small = np.empty(0, np.uint16 if n**size <= 1 << 16 else np.uint32)
-    for block in blocks:
-        hist[:] = 0
-        _kernels().cells_of_block(addresses, like, pixels, n, np.array(block, np.int64), small, hist)
-        cube = hist.sum(axis=0, dtype=np.int64).reshape((n,) * size)
-        for a, b in combinations(range(size), 2):
-            if (block[a], block[b]) not in cells:
-                cells[block[a], block[b]] = cube.sum(
-                    axis=tuple(axis for axis in range(size) if axis not in (a, b))
-                )
-    for p, (i, j) in enumerate(pairs.tolist()):
+def _block_cost(length: int, n: int, blocks: _Blocks) -> float:
+    """Return nanoseconds of counting in blocks, as those of `_joint_cost`."""
+    number, size = blocks.maps.shape
+    return number * (0.6 * length + 0.7 * n**size) if number else float("inf")
+
+
+def _room(cells: int) -> np.ndarray:
+    """Return room for the places of a stretch of pixels in a histogram."""
+    return np.empty(2048, np.uint16 if cells <= 1 << 16 else np.uint32)
+
+
+def _from_blocks(
+    maps: Sequence[np.ndarray], weights: np.ndarray, n: int, pairs: np.ndarray, blocks: _Blocks
+) -> np.ndarray:
+    """Return (P, n, n) counts of every pair, each place of the maps counting its weight, or one if there are
+    none.
+    """
+    size = blocks.maps.shape[1]
+    addresses = np.array([m.__array_interface__["data"][0] for m in maps], np.uint64)
+    cells = np.zeros((len(blocks.pairs) + 1, n * n), np.int64)
+    hist = _kept("hist", 4, np.uint16, n**size)[:4]
+    hist[:] = 0
+    _cells().cells_of_blocks(
+        addresses,
+        np.empty(0, maps[0].dtype),
+        maps[0].size,
+        weights,
+        n,
+        blocks.maps,
+        blocks.rows,
+        _room(n**size),
+        hist,
+        cells,
+    )
+    cells = cells.reshape(-1, n, n)
+    asked = [(i, j) for i, j in pairs.tolist()]
+    if asked == blocks.pairs:
+        return cells[:-1]
+    row_of = {pair: row for row, pair in enumerate(blocks.pairs)}
+    out = np.empty((len(pairs), n, n), np.int64)
+    for p, (i, j) in enumerate(asked):
         if i == j:
-            home = next((pair for pair in cells if i in pair), None)
-            if home is None:
-                own = np.zeros((4, n), np.uint32)
-                _kernels().cells_of_block(addresses, like, pixels, n, np.array([i], np.int64), small, own)
-                out[p] = np.diag(own.sum(axis=0, dtype=np.int64)).ravel()
-            else:
-                out[p] = np.diag(cells[home].sum(axis=1 - home.index(i))).ravel()
+            other = (i + 1) % len(maps)
+            out[p] = np.diag(cells[row_of[min(i, other), max(i, other)]].sum(axis=1 if i < other else 0))
         else:
-            out[p] = cells[i, j].ravel() if i < j else cells[j, i].T.ravel()
+            out[p] = cells[row_of[i, j]] if i < j else cells[row_of[j, i]].T
+    return out
 
 
 def _from_planes(
@@ -316,6 +353,13 @@ def _from_planes(
 def _kernels(stack: Sequence[np.ndarray] = ()) -> Any:
     """Return the compiled kernels, or None if the plain ones serve these maps."""
     return _KERNELS.ready(sum(m.size for m in stack) * _A_PIXEL)
+
+
+def _cells() -> Any:
+    """Return the compiled kernels of cells, where those of joint runs are used."""
+    from faultscape.maps.kernels import cells
+
+    return cells
 
 
 def vote_entropy(maps: Maps, n: int) -> float:

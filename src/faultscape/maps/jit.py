@@ -29,6 +29,13 @@ def jit_sums(function: Function) -> Function:
     return _compiled(function, fastmath={"reassoc", "nsz"})
 
 
+def jit_ratios(function: Function) -> Function:
+    """Return the same of a function that divides by zero as NumPy does, so that several quotients come at
+    once.
+    """
+    return _compiled(function, error_model="numpy")
+
+
 def _compiled(function: Any, **options: Any) -> Any:
     try:
         return numba.njit(cache=True, nogil=True, **options)(function)

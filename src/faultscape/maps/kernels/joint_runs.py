@@ -1,4 +1,4 @@
-"""The kernels behind maps.counts, compiled: joint runs of many maps, and blocks of maps for noise.
+"""The joint runs of many maps, compiled: for maps.counts, which counts in cells (maps.kernels.cells).
 
 Conventions: J maps of one shape and type (uint8 or uint16), each C-contiguous, are given by the addresses of
 their first pixels, and treated as one line of ``pixels`` labels: a run may continue into the next row.
@@ -25,15 +25,16 @@ from numba.extending import intrinsic  # isort: skip
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
-_NONE = _ALL  # no tuple has this place
 _LOW = np.uint64(0x00000000FFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
+_USED = np.uint64(1 << 32)  # set in each entry's half of a hash, so that no entry looks like a free slot
+BUCKET = 8  # slots of a bucket: one line of the cache
 
 
 # ---------------------------------------------------------------- what numba has no word for
 @intrinsic
-def _pointer(typingctx, address, like):
+def pointer(typingctx, address, like):
     """Return the address of a map as a pointer to labels of the type of ``like``."""
     del typingctx
     kind = types.CPointer(like.dtype)
@@ -124,6 +125,34 @@ def _changed(typingctx, addresses, left, start, above, like):
     return result(addresses, types.int64, types.int64, types.int64, like), code
 
 
+@intrinsic
+def _seek(typingctx, table, slot, entry):
+    """Return how far from ``slot`` the first entry is, of the eight slots there, that is free or has the
+    upper half of ``entry``; 8 if there is none. One vector comparison in all: a search slot by slot ends
+    where no processor can predict.
+    """
+    del typingctx
+    word = ir.IntType(64)
+    vector = ir.VectorType(word, BUCKET)
+
+    def code(context, builder, signature, arguments):
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = cgutils.gep_inbounds(builder, array.data, arguments[1])
+        held = builder.load(builder.bitcast(place, vector.as_pointer()), align=8)
+        one = builder.insert_element(
+            ir.Constant(vector, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0)
+        )
+        spread = ir.Constant(ir.VectorType(ir.IntType(32), BUCKET), [0] * BUCKET)
+        other = builder.xor(held, builder.shuffle_vector(one, one, spread))
+        alike = builder.icmp_unsigned("<", other, ir.Constant(vector, [1 << 32] * BUCKET))
+        free = builder.icmp_unsigned("==", held, ir.Constant(vector, None))
+        bits = builder.zext(builder.bitcast(builder.or_(alike, free), ir.IntType(BUCKET)), word)
+        ended = builder.or_(bits, ir.Constant(word, 1 << BUCKET))
+        return builder.cttz(ended, ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(table, types.uint64, types.uint64), code
+
+
 # ---------------------------------------------------------------- joint runs
 @jit
 def sample_runs(addresses, like, pixels, every):
@@ -138,18 +167,48 @@ def sample_runs(addresses, like, pixels, every):
 
 
 @jit
+def _first_slot(table):
+    """Return the first slot that begins a line of the cache."""
+    return (np.uint64(0) - np.uint64(table.ctypes.data)) >> np.uint64(3) & np.uint64(BUCKET - 1)
+
+
+@jit
+def _slots(table):
+    """Return the number of slots of a table, a power of two, without those that fill up lines."""
+    return np.uint64(len(table) - 2 * BUCKET)
+
+
+@jit
 def _grown(table):
     """Return a table of twice as many slots with the same entries."""
-    bigger = np.zeros(len(table) * 2, np.uint64)
-    mask = np.uint64(len(bigger) - 1)
-    shift = np.uint64(65) - set_bits(np.uint64(2 * len(bigger) - 1))
+    slots = _slots(table) * np.uint64(2)
+    bigger = np.zeros(slots + np.uint64(2 * BUCKET), np.uint64)
+    first = _first_slot(bigger)
+    shift = set_bits(~(slots - _ONE))
     for entry in table:
         if entry != 0:
-            slot = entry >> shift
-            while bigger[slot] != 0:
-                slot = (slot + _ONE) & mask
-            bigger[slot] = entry
+            slot = entry >> shift & ~np.uint64(BUCKET - 1)
+            while bigger[first + slot] != 0:
+                slot = (slot + _ONE) & (slots - _ONE)
+            bigger[first + slot] = entry
     return bigger
+
+
+@jit
+def _searched(slots, end, slot, entry, keys, key):
+    """Return the slot, from a bucket's first slot on, that holds the tuple with the key at place ``key``, or
+    is free for it.
+    """
+    while slots[slot] != 0:
+        if (slots[slot] ^ entry) & _HIGH == 0:
+            place = (slots[slot] & _LOW) - _ONE
+            other = np.uint64(0)
+            for part in range(keys.shape[1]):
+                other |= keys[place, part] ^ keys[key, part]
+            if other == 0:
+                break
+        slot = (slot + _ONE) & end
+    return slot
 
 
 @jit
@@ -167,44 +226,155 @@ def _longer(keys, counts, room):
 
 
 @jit
-def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, starts, before):
+def _look_up(table, keys, counts, hashes, words, found, distinct):
+    """Fill ``found`` with the places of the tuples of packed ``words``; return how many are known then."""
+    first = _first_slot(table)
+    end = _slots(table) - _ONE
+    shift = set_bits(~end)
+    slots = table[first : first + end + np.uint64(2)]
+    aside = end + _ONE  # a slot of no bucket
+    known = distinct
+    n_words = keys.shape[1]
+    key_of = keys.reshape(keys.size)  # by hand, part by part: one address to compute, most often of one part
+    word = words[0]
+    for k in range(len(hashes)):
+        h = hashes[k] * _OTHER | _USED
+        bucket = h >> shift & ~np.uint64(BUCKET - 1)
+        slot = (bucket + _seek(slots, bucket, h)) & end
+        entry = slots[slot]
+        new = np.uint64(entry == 0)
+        place = (entry & _LOW) - _ONE + new * (distinct + _ONE)
+        if n_words == 1:
+            key_of[distinct] = word[k]
+            differs = key_of[place] ^ word[k]
+        else:
+            differs = np.uint64(0)
+            for part in range(n_words):
+                keys[distinct, part] = words[part, k]
+                differs |= keys[place, part] ^ words[part, k]
+        if differs != 0:
+            slot = _searched(slots, end, bucket, h, keys, distinct)
+            new = np.uint64(slots[slot] == 0)
+            place = (slots[slot] & _LOW) - _ONE + new * (distinct + _ONE)
+        # a known tuple writes aside: the next look into its bucket would wait for the writing
+        slots[slot if new else aside] = (h & _HIGH) | (distinct + _ONE)
+        distinct += new
+        found[k] = place
+    for c in range(known, distinct):
+        counts[c] = 0
+    return distinct
+
+
+@jit
+def _places_of_bits(word, start, at, n):
+    """Append the places of a word's bits, from ``start`` on, to the first ``n`` of ``at``; return the sum."""
+    end = n + set_bits(word)
+    for base in range(n, end, np.uint64(8)):
+        # eight at a time, even if fewer are left: no branch to predict
+        for k in range(8):
+            at[base + np.uint64(k)] = start + np.int64(_first_bit(word))
+            word &= word - _ONE
+    return end
+
+
+@jit
+def _pack(addresses, like, pixels, bits, at, words, hashes):
+    """Fill ``words`` (words, >= N) with the packed labels of the pixels ``at`` (N,), and their hashes."""
+    n_maps = len(addresses)
+    per_word = 64 // bits
+    up = np.uint64(bits)
+    hashes[: len(at)] = 0
+    for part in range(len(words)):
+        word = words[part]
+        word[: len(at)] = 0
+        j = min((part + 1) * per_word, n_maps)
+        while j - 4 >= part * per_word:
+            j -= 4
+            a = carray(pointer(addresses[j + 3], like), (pixels,))
+            b = carray(pointer(addresses[j + 2], like), (pixels,))
+            c = carray(pointer(addresses[j + 1], like), (pixels,))
+            d = carray(pointer(addresses[j], like), (pixels,))
+            for k in range(len(at)):
+                x = np.uint64(at[k])
+                two = (word[k] << up | np.uint64(a[x])) << up | np.uint64(b[x])
+                word[k] = (two << up | np.uint64(c[x])) << up | np.uint64(d[x])
+        while j > part * per_word:
+            j -= 1
+            a = carray(pointer(addresses[j], like), (pixels,))
+            for k in range(len(at)):
+                word[k] = word[k] << up | np.uint64(a[np.uint64(at[k])])
+        for k in range(len(at)):
+            h = (hashes[k] ^ word[k]) * _GOLDEN
+            hashes[k] = h ^ (h >> np.uint64(32))
+
+
+@jit
+def _settle(at, back, run, starts, before, moved, found, ids, counts, last, since):
+    """Set the places ``ids`` of the tuples of the runs that start ``at`` some pixels: a changed one's is the
+    next found, another's that of the run above, ``back`` pixels further on in ``starts``. Add the pixels of
+    each run but the last, whose tuple is returned.
+    """
+    looked = np.uint64(0)
+    turn = np.uint64(len(ids) - 1)
+    for k in range(len(at)):
+        x = np.uint64(at[k])
+        changed = moved[x >> np.uint64(6)] >> (x & np.uint64(63)) & _ONE
+        up = x + np.uint64(back)
+        below = starts[up >> np.uint64(6)] << (~up & np.uint64(63))
+        above_run = np.uint64(before[up >> np.uint64(6)]) + set_bits(below) - _ONE
+        own = found[looked]
+        own ^= (own ^ ids[above_run & turn]) & np.uint32(changed - _ONE)  # no branch to predict
+        looked += changed
+        ids[np.uint64(run + k) & turn] = own
+    for k in range(len(at)):
+        counts[last] += at[k] - since  # nothing, before the first run
+        since = at[k]
+        last = np.uint64(ids[np.uint64(run + k) & turn])
+    return last
+
+
+@jit
+def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts):
     """Return (U, largest label, table, keys, counts): ``keys`` (>= U, words) packed labels of distinct
     tuples, ``counts`` (>= U,) their pixels.
 
-    Stretches of pixels, each shorter than a row, go through short loops that the processor can run ahead in.
-    Bits mark where a run starts and where any map differs from the pixel above. If nothing changed vertically
-    over a run, its tuple is that of the run above its first pixel, found by counting the bits of ``starts``
-    (words,) and ``before`` (words,), the runs before each word; the others are looked up in a hash table of
-    (upper half of the hash, place + 1), and compared in full. Table, keys and counts grow as needed; the
-    table is returned empty.
+    Stretches of pixels go through short loops that the processor can run ahead in. Bits mark where a run
+    starts and where any map differs from the pixel above. If nothing changed vertically over a run, its tuple
+    is that of the run above its first pixel, found by counting bits; the others are looked up in a hash table
+    of buckets of (upper half of the hash, place + 1), and compared in full. Known tuples and new ones
+    alternate at random, so both take the same way, without a branch. Table, keys and counts grow as needed;
+    the table is returned empty.
     """
     n_maps = len(addresses)
     n_words = keys.shape[1]
-    per_word = 64 // bits
-    mask = np.uint64(len(table) - 1)
-    shift = np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
-    stretch = min(32, max(1, width // 64))  # words; the pixels above are then in an earlier stretch
+    slots = _slots(table)
+    stretch = 64  # words
     room = 64
     while room < width + 64 * stretch + 130:
         # runs of the last row and of this stretch: no older one is needed
         room *= 2
-    ids = np.zeros(room, np.int32)
-    turn = np.uint64(room - 1)
+    ids = np.zeros(room, np.uint32)
     at = np.empty(64 * stretch + 9, np.int64)
-    same = np.empty(64 * stretch + 1, np.uint32)
-    other = np.empty(64 * stretch + 1, np.uint32)
-    look = np.empty(64 * stretch, np.uint64)
+    look = np.empty(64 * stretch + 9, np.int64)
     words = np.empty((n_words, 64 * stretch), np.uint64)
     hashes = np.empty(64 * stretch, np.uint64)
-    moved = np.empty(stretch, np.uint64)
-    distinct = 0
+    found = np.empty(64 * stretch + 1, np.uint32)
+    # a row of words without a run comes before the first: what lies above it has a place too
+    row = (width + 63) // 64
+    starts = np.empty(row + (pixels + 63) // 64, np.uint64)
+    before = np.empty(len(starts), np.int32)  # runs before each word
+    starts[:row] = 0
+    before[:row] = 0
+    moved = np.empty(len(starts), np.uint64)
+    distinct = np.uint64(0)
     run = 0
     last = np.uint64(0)
     since = np.int64(0)
     highest = np.uint64(0)
-    limit = min(len(table) // 3, len(counts))
+    limit = min(np.int64(slots) // 2, len(counts))
     for first in range(0, (pixels + 63) // 64, stretch):
-        n = 0
+        n = np.uint64(0)
+        n_look = np.uint64(0)
         for w in range(first, min(first + stretch, (pixels + 63) // 64)):
             start = np.int64(w) * 64
             left = np.uint64(0)
@@ -212,7 +382,7 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
             if start == 0 or start + 64 > pixels:
                 # the first and last word lack 64 pixels, or a left neighbour, to load at once
                 for j in range(n_maps):
-                    labels = carray(_pointer(addresses[j], like), (pixels,))
+                    labels = carray(pointer(addresses[j], like), (pixels,))
                     for x in range(start, min(start + 64, pixels)):
                         highest = max(highest, np.uint64(labels[x]))
                         if x == 0 or labels[x] != labels[x - 1]:
@@ -223,78 +393,23 @@ def joint_tuples(addresses, like, pixels, width, bits, table, keys, counts, star
                 highest = max(highest, most)
                 if not known:
                     above = _ALL
-            starts[w], before[w], moved[w - first] = left, run + n, above
-            size = np.int64(set_bits(left))
-            for base in range(n, n + size, 8):
-                # eight at a time, even if fewer are left: no branch to predict
-                for k in range(8):
-                    at[base + k] = start + np.int64(_first_bit(left))
-                    left &= left - _ONE
-            n += size
-        n_same = 0
-        n_other = 0
-        for k in range(n):
-            x = np.uint64(at[k] - first * 64)
-            changed = np.int64((moved[x >> np.uint64(6)] >> (x & np.uint64(63))) & _ONE)
-            same[n_same] = np.uint32(k)
-            other[n_other] = np.uint32(k)
-            n_other += changed
-            n_same += 1 - changed
-        for k in range(n_same):
-            up = np.uint64(at[same[k]] - width)
-            below = starts[up >> np.uint64(6)] & (_ALL >> (np.uint64(63) - (up & np.uint64(63))))
-            above_run = np.uint64(before[up >> np.uint64(6)]) + set_bits(below) - _ONE
-            ids[(np.uint64(run) + np.uint64(same[k])) & turn] = ids[above_run & turn]
-        if distinct + n_other > limit:  # grows only between stretches
-            while 3 * (distinct + n_other) > len(table):
+            starts[row + w], before[row + w], moved[w] = left, run + np.int64(n), above
+            n = _places_of_bits(left, start, at, n)
+            n_look = _places_of_bits(left & above, start, look, n_look)
+        if np.int64(distinct + n_look) > limit:  # grows only between stretches
+            while 2 * (np.int64(distinct + n_look)) > np.int64(slots):
                 table = _grown(table)
-            mask = np.uint64(len(table) - 1)
-            shift = np.uint64(65) - set_bits(np.uint64(2 * len(table) - 1))
-            keys, counts = _longer(keys, counts, len(table) // 3)
-            limit = min(len(table) // 3, len(counts))
-        for k in range(n_other):
-            look[k] = np.uint64(at[other[k]])
-            hashes[k] = 0
-        for part in range(n_words):
-            word = words[part]
-            word[:n_other] = 0
-            for j in range(part * per_word, min((part + 1) * per_word, n_maps)):
-                labels = carray(_pointer(addresses[j], like), (pixels,))
-                up = np.uint64(bits * (j - part * per_word))
-                for k in range(n_other):
-                    word[k] |= np.uint64(labels[look[k]]) << up
-            for k in range(n_other):
-                h = (hashes[k] ^ word[k]) * _GOLDEN
-                hashes[k] = h ^ (h >> np.uint64(32))
-        for k in range(n_other):
-            h = hashes[k] * _OTHER
-            slot = h >> shift
-            found = _NONE
-            while found == _NONE:
-                entry = table[slot]
-                if (entry ^ h) & _HIGH == 0 and entry != 0:
-                    found = (entry & _LOW) - _ONE
-                    for part in range(n_words):
-                        if keys[found, part] != words[part, k]:
-                            found = _NONE
-                            break
-                elif entry == 0:
-                    found = np.uint64(distinct)
-                    distinct += 1
-                    table[slot] = (h & _HIGH) | np.uint64(distinct)
-                    for part in range(n_words):
-                        keys[found, part] = words[part, k]
-                    counts[found] = 0
-                slot = (slot + _ONE) & mask
-            ids[(np.uint64(run) + np.uint64(other[k])) & turn] = found
-        for k in range(n):
-            counts[last] += at[k] - since  # nothing, before the first run
-            since = at[k]
-            last = np.uint64(ids[np.uint64(run + k) & turn])
-        run += n
+                slots = _slots(table)
+            keys, counts = _longer(keys, counts, np.int64(slots) // 2)
+            limit = min(np.int64(slots) // 2, len(counts))
+        _pack(addresses, like, pixels, bits, look[:n_look], words, hashes)
+        distinct = _look_up(table, keys, counts, hashes[:n_look], words, found, distinct)
+        last = _settle(at[:n], 64 * row - width, run, starts, before, moved, found, ids, counts, last, since)
+        since = at[n - _ONE] if n else since
+        run += np.int64(n)
     counts[last] += pixels - since
     table[:] = 0
-    return distinct, np.int64(highest), table, keys, counts
+    return np.int64(distinct), np.int64(highest), table, keys, counts
 
 
 @jit
@@ -302,97 +417,14 @@ def unpack_tuples(keys, distinct, bits, columns):
     """Fill ``columns`` (J, >= U) with the labels of the distinct tuples."""
     per_word = 64 // bits
     low = (_ONE << np.uint64(bits)) - _ONE
-    for j in range(len(columns)):
-        column = columns[j]
-        shift = np.uint64(bits * (j % per_word))
-        k = j // per_word
-        for c in range(distinct):
-            column[c] = np.uint16((keys[c, k] >> shift) & low)
-
-
-@jit
-def cells_of_tuples(columns, pixels, distinct, n, pairs, out):
-    """Add each tuple's pixels to the cells of every pair: out (P, n * n).
-
-    Three pairs with the same first map are filled together, since additions to one cell wait for each other.
-    """
-    base = np.empty(distinct, np.uint64)
-    last = -1
-    p = 0
-    while p < len(pairs):
-        i = pairs[p, 0]
-        if i != last:
-            for c in range(distinct):
-                base[c] = np.uint64(columns[i, c]) * np.uint64(n)
-            last = i
-        first = columns[pairs[p, 1]]
-        if p + 2 < len(pairs) and pairs[p + 1, 0] == i and pairs[p + 2, 0] == i:
-            second = columns[pairs[p + 1, 1]]
-            third = columns[pairs[p + 2, 1]]
-            for c in range(distinct):
-                row = base[c]
-                more = pixels[c]
-                out[p, row + first[c]] += more
-                out[p + 1, row + second[c]] += more
-                out[p + 2, row + third[c]] += more
-            p += 3
-        else:
-            for c in range(distinct):
-                out[p, base[c] + first[c]] += pixels[c]
-            p += 1
-
-
-@jit
-def both_of_tuples(columns, pixels, distinct, pairs, both, totals):
-    """Add each tuple's pixels to the intersections of every pair and the histogram of every map."""
-    for j in range(len(columns)):
-        column = columns[j]
-        row = totals[j]
-        for c in range(distinct):
-            row[column[c]] += pixels[c]
-    # neighbours add to different rows, so that no addition waits for the previous one
-    rows = np.empty((4, both.shape[1] + 1), np.int64)
-    nowhere = both.shape[1]
-    for p in range(len(pairs)):
-        first = columns[pairs[p, 0]]
-        second = columns[pairs[p, 1]]
-        rows[:] = 0
-        for c in range(distinct):
-            label = np.int64(first[c])
-            # no branch: it would be unpredictable
-            rows[c & 3, nowhere + (label - nowhere) * np.int64(label == second[c])] += pixels[c]
-        for y in range(both.shape[1]):
-            both[p, y] += rows[0, y] + rows[1, y] + rows[2, y] + rows[3, y]
-
-
-# ---------------------------------------------------------------- noisy maps
-@jit
-def cells_of_block(addresses, like, pixels, n, block, small, hist):
-    """Count the tuples of a block of 2 to 4 maps in one pass: hist (4, n ** size) uint32, whose sum is the
-    result.
-
-    Cells are first computed for a stretch of pixels, in vectors of the narrow type of the empty array
-    ``small``; neighbours go to different sub-histograms, so that no addition waits for the previous one.
-    """
-    stretch = 2048
-    at = np.empty(stretch, small.dtype)
-    for start in range(0, pixels, stretch):
-        length = min(stretch, pixels - start)
-        first = carray(_pointer(addresses[block[0]], like), (pixels,))[start : start + length]
-        for x in range(length):
-            at[x] = first[x]
-        for k in range(1, len(block)):
-            labels = carray(_pointer(addresses[block[k]], like), (pixels,))[start : start + length]
-            for x in range(length):
-                at[x] = np.uint32(at[x]) * np.uint32(n) + np.uint32(labels[x])
-        h0 = hist[0]
-        h1 = hist[1]
-        h2 = hist[2]
-        h3 = hist[3]
-        for x in range(0, length - length % 4, 4):
-            h0[at[x]] += np.uint32(1)
-            h1[at[x + 1]] += np.uint32(1)
-            h2[at[x + 2]] += np.uint32(1)
-            h3[at[x + 3]] += np.uint32(1)
-        for x in range(length - length % 4, length):
-            h0[at[x]] += np.uint32(1)
+    some = np.empty(1024, np.uint64)
+    for start in range(0, distinct, len(some)):
+        end = min(len(some), distinct - start)
+        for k in range(keys.shape[1]):
+            for c in range(end):
+                some[c] = keys[start + c, k]
+            for j in range(k * per_word, min((k + 1) * per_word, len(columns))):
+                column = columns[j, start : start + end]
+                shift = np.uint64(bits * (j % per_word))
+                for c in range(end):  # in vectors, since nothing lies between
+                    column[c] = (some[c] >> shift) & low

@@ -2,8 +2,8 @@
 at every score of an anomalous pixel.
 
 Conventions: counts come as rows, one for each distinct score of the anomalous pixels (positives), scores
-descending: ``own`` positives with exactly that score, ``reach`` negatives with that score or more, ``above``
-negatives with more, all int64; and, where regions are requested, ``share`` (float64), the summed shares that
+descending: ``hits`` positives and ``reach`` negatives with that score or more, ``above`` negatives with more,
+all int64; and, where regions are requested, ``share`` (float64), the summed shares that
 its positives are of their regions. Thresholds are "score >= threshold". Pixels with equal scores form one
 group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation),
 AUROC counts ties as half. Results do not depend on how the rows are cut into blocks: integers are summed
@@ -30,11 +30,14 @@ import numpy as np
 
 from faultscape.choices import FprRule
 from faultscape.errors import OptionError
+from faultscape.metrics.kernels import plain_ranks
+from faultscape.metrics.scores.inputs import RANKS
 from faultscape.metrics.scores.region_overlap import LIMIT, area_beyond, check_limit
 
 FPR_RULES = get_args(FprRule)
 _GROUP = 4096
-_ROWS = 1 << 18
+_ROWS = 1 << 14  # so that the terms of so many stay in the cache
+_A_ROW = 3e-8  # seconds that the plain kernels take for a row
 _GRID = 2048  # a thinned curve keeps a row where recall or false positive rate enters another 2048th ...
 _OCTAVE = 32  # ... or another 32nd of an octave, so that the steep beginning is kept too
 
@@ -45,7 +48,7 @@ class Rows(NamedTuple):
     """
 
     scores: np.ndarray
-    own: np.ndarray
+    hits: np.ndarray
     reach: np.ndarray
     above: np.ndarray
     share: np.ndarray = np.empty(0)
@@ -137,7 +140,7 @@ def summarise(
     """Return the metrics of rows that come in blocks, highest scores first; ``span`` is the (smallest,
     largest) score.
 
-    >>> rows = Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))
+    >>> rows = Rows(np.array([0.9, 0.4]), np.array([1, 2]), np.array([0, 2]), np.array([0, 1]))
     >>> d = summarise([rows], 2, 3)
     >>> d.average_precision, round(d.auroc, 4), round(d.fpr95, 4)
     (0.75, 0.75, 0.6667)
@@ -159,17 +162,26 @@ def summarise(
     f1 = math.nan
     f1_threshold = math.nan
     kept: list[Rows] = []
-    for rows in (part for block in blocks for part in _cut(block)):
-        hits = before + np.cumsum(rows.own)
-        found_above.add(rows.own * (hits / (hits + rows.reach)))
-        below = positives - hits + rows.own
-        wrong_below.add(rows.own * (below / (below + negatives - rows.above)))
-        lost += _product(rows.own, rows.reach + rows.above)
+    # once for all rows: fresh memory costs more than what is computed in it
+    room_of_own = np.empty(_ROWS, np.int64)
+    room = np.empty((3, _ROWS))
+    for whole, low in ((block, low) for block in blocks for low in range(0, len(block.scores), _ROWS)):
+        if low == 0 and not thin:
+            kept.append(whole)
+        rows = Rows(*(column[low : low + _ROWS] for column in whole))
+        hits = rows.hits
+        own = room_of_own[: len(hits)]
+        terms, below, scores_f1 = room[:, : len(hits)]
+        kernels = RANKS.ready(len(hits) * _A_ROW) or plain_ranks
+        upper, lower = kernels.judge(before, *rows[1:4], positives, negatives, own, terms, below, scores_f1)
+        found_above.add(terms)
+        wrong_below.add(below)
+        lost += (int(upper) << 31) + int(lower)
         if fpr_rule == "closest":
             # the lowest threshold with a recall is just above the next positive's score
-            away = np.abs((hits - rows.own) / positives - recall)
+            away = np.abs((hits - own) / positives - recall)
             # no pixel is above the highest positive
-            away[(hits == rows.own) & (rows.above == 0)] = math.inf
+            away[(hits == own) & (rows.above == 0)] = math.inf
             k = len(away) - 1 - int(away[::-1].argmin())
             if away[k] <= nearest:
                 nearest = float(away[k])
@@ -177,28 +189,26 @@ def summarise(
         elif not found and hits[-1] / positives >= recall:
             found = True
             fpr = _ratio(int(rows.reach[np.argmax(hits / positives >= recall)]), negatives)
-        scores_f1 = 2 * hits / (hits + rows.reach + positives)
         k = int(scores_f1.argmax())
         if not scores_f1[k] <= f1:  # keeps the first of equals; any value beats NaN
             f1 = float(scores_f1[k])
             f1_threshold = float(rows.scores[k])
-        if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):
+        if negatives and rows.reach[0] / negatives <= alarm:
             # they come first, as reach never falls
-            alarm_threshold = float(rows.scores[quiet - 1])
+            alarm_threshold = float(rows.scores[np.count_nonzero(rows.reach / negatives <= alarm) - 1])
         if len(rows.share):
             shares.add(rows.share)
             overlap.add(rows.share * area_beyond(rows.above, rows.reach, fpr_limit * negatives))
-        keep = _corners(hits, rows, positives, negatives, last_reach) if thin else slice(None)
-        kept.append(Rows(rows.scores[keep], hits[keep], rows.reach[keep], rows.above[keep]))
+        if thin:
+            keep = _corners(own, rows, positives, negatives, last_reach)
+            kept.append(Rows(*(column[keep] for column in rows[:4])))
         before = int(hits[-1])
         last_reach = int(rows.reach[-1])
     if fpr_rule == "closest" and kept and abs(1 - recall) <= nearest:
         fpr = _ratio(last_reach, negatives)
-    columns = (
-        kept[0]
-        if len(kept) == 1
-        else [np.concatenate(column) for column in zip(*kept, strict=True)] or [np.empty(0, int)] * 4
-    )
+    columns = kept[0][:4] if kept else (np.empty(0, int),) * 4
+    if len(kept) > 1:
+        columns = [np.concatenate(column) for column in zip(*(rows[:4] for rows in kept), strict=True)]
     return Detection(
         average_precision=_ratio(found_above.total(), positives),
         # a positive beats each negative below it, and half of its equals: (2 N - reach - above) / 2 N
@@ -234,10 +244,11 @@ class _Sum:
 
     def add(self, terms: np.ndarray) -> None:
         """Add the terms in order."""
-        terms = np.concatenate([self._rest, terms])
+        if len(self._rest):
+            terms = np.concatenate([self._rest, terms])
         whole = len(terms) // _GROUP * _GROUP
         self._sums += terms[:whole].reshape(-1, _GROUP).sum(1).tolist()
-        self._rest = terms[whole:]
+        self._rest = terms[whole:].copy()
 
     def total(self) -> float:
         """Return the sum so far."""
@@ -260,7 +271,7 @@ def precision_recall(detection: Detection, points: int = 500) -> Curve:
 
     >>> precision_recall(
     ...     summarise(
-    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3
+    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 2]), np.array([0, 2]), np.array([0, 1]))], 2, 3
     ...     )
     ... ).y.tolist()
     [1.0, 0.5]
@@ -279,7 +290,7 @@ def roc(detection: Detection, points: int = 500) -> Curve:
 
     >>> curve = roc(
     ...     summarise(
-    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 1]), np.array([0, 2]), np.array([0, 1]))], 2, 3
+    ...         [Rows(np.array([0.9, 0.4]), np.array([1, 2]), np.array([0, 2]), np.array([0, 1]))], 2, 3
     ...     )
     ... )
     >>> curve.x.round(2).tolist(), curve.y.tolist()
@@ -319,28 +330,14 @@ def per_image(detections: Sequence[Detection]) -> PerImage:
     return PerImage(means[0], means[1], means[2], without[0], without[1], without[2])
 
 
-def _cut(rows: Rows) -> Iterable[Rows]:
-    """Return the rows in pieces that each need little memory."""
-    return (
-        Rows(*(column[low : low + _ROWS] for column in rows)) for low in range(0, len(rows.scores), _ROWS)
-    )
-
-
-def _product(own: np.ndarray, others: np.ndarray) -> int:
-    """Return the exact sum of own * others; it may exceed 2^63, so upper and lower bits are summed
-    separately.
-    """
-    low = others & 0x7FFFFFFF
-    return (int(np.dot(own, others >> 31)) << 31) + int(np.dot(own, low))
-
-
-def _corners(hits: np.ndarray, rows: Rows, positives: int, negatives: int, last_reach: int) -> np.ndarray:
+def _corners(own: np.ndarray, rows: Rows, positives: int, negatives: int, last_reach: int) -> np.ndarray:
     """Return which rows a thinned curve keeps. The decision uses only a row and the one before it, so that it
     does not depend on the blocks.
     """
-    keep = (hits == rows.own) | (hits == positives)
+    hits = rows.hits
+    keep = (hits == own) | (hits == positives)
     before = np.concatenate([[last_reach], rows.reach[:-1]])
-    for now, then, of in ((hits, hits - rows.own, positives), (rows.reach, before, negatives)):
+    for now, then, of in ((hits, hits - own, positives), (rows.reach, before, negatives)):
         keep |= now * _GRID // max(of, 1) != then * _GRID // max(of, 1)
         few = slice(0, int(np.searchsorted(now, of // 32)))  # beyond these, the even steps are finer
         keep[few] |= _octaves(now[few]) != _octaves(then[few])

@@ -1,8 +1,8 @@
 """Detection of anomalous pixels in memory: exact AP, AUROC and FPR at 95 % recall for any scores.
 
-Conventions: those of ``scores`` and ``rank_counts``. The scores of the anomalous pixels are looked up among
-the sorted scores of all pixels: NumPy sorts values several times faster than it computes the order of an
-array, and which pixel a score belongs to does not matter. float16 scores are counted by their bits instead
+Conventions: those of ``scores`` and ``rank_counts``. The scores of anomalous and of known pixels are sorted
+apart and then walked through together: NumPy sorts values several times faster than it computes the order of
+an array, and which pixel a score belongs to does not matter. float16 scores are counted by their bits instead
 (``score_histogram``), which is also exact.
 Source: Blum et al. 2021, section 3.3; equals scikit-learn's average_precision_score, roc_auc_score and the
 first point of roc_curve with enough recall.
@@ -15,9 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from faultscape.choices import FprRule
+from faultscape.metrics.kernels import plain_ranks
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
-from faultscape.metrics.scores.inputs import VOID, split
+from faultscape.metrics.scores.inputs import RANKS, VOID, split
+
+_A_PIXEL = 1e-8  # seconds that the plain kernels take for a pixel
 
 
 def detection(
@@ -44,12 +47,16 @@ def detection(
     if getattr(score, "dtype", None) == np.float16:
         counted = histogram16(score, anomaly, void=void, where=where)
         return detection_from_histogram(counted, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
-    positives, everything = split(score, anomaly, void, where)
-    span = (float(everything[0]), float(everything[-1])) if len(everything) else (np.nan, np.nan)
-    rows = rows_of_sorted(positives, everything)
-    negatives = len(everything) - len(positives)
+    positives, negatives = split(score, anomaly, void, where)
+    ends = [float(part[k]) for part in (positives, negatives) if len(part) for k in (0, -1)]
     return summarise(
-        [rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm
+        [rows_of_sorted(positives, negatives)],
+        len(positives),
+        len(negatives),
+        span=(min(ends, default=np.nan), max(ends, default=np.nan)),
+        fpr_rule=fpr_rule,
+        recall=recall,
+        alarm=alarm,
     )
 
 
@@ -91,32 +98,14 @@ def misclassification(
     )
 
 
-def rows_of_sorted(positives: np.ndarray, everything: np.ndarray) -> Rows:
-    """Return the counts at every distinct positive score, from the scores of positives and of all pixels in
-    ascending order.
+def rows_of_sorted(positives: np.ndarray, negatives: np.ndarray) -> Rows:
+    """Return the counts at every distinct positive score, from the scores of both in ascending order.
 
-    >>> rows_of_sorted(np.array([1, 2, 2]), np.array([0, 1, 1, 2, 2, 3])).reach.tolist()
+    >>> rows_of_sorted(np.array([1, 2, 2]), np.array([0, 1, 3])).reach.tolist()
     [1, 2]
     """
-    scores, own = distinct(positives)
-    first = everything.searchsorted(scores, "left")
-    end = first + own
-    # more pixels with this score than positives with it
-    tied = np.flatnonzero(everything.take(end, mode="clip") == scores)
-    tied = tied[end[tied] < len(everything)]
-    end[tied] = everything.searchsorted(scores[tied], "right")
-    hits = np.cumsum(own[::-1])
-    reach = len(everything) - first[::-1] - hits
-    return Rows(scores[::-1], own[::-1], reach, len(everything) - end[::-1] - (hits - own[::-1]))
-
-
-def distinct(ascending: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of an array in ascending order and how often each occurs (int64).
-
-    >>> distinct(np.array([1, 2, 2]))
-    (array([1, 2]), array([1, 2]))
-    """
-    first = np.ones(len(ascending), bool)
-    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
-    starts = np.flatnonzero(first)
-    return ascending[starts], np.diff(starts, append=len(ascending))
+    size = len(positives) and 1 + int(np.count_nonzero(positives[1:] != positives[:-1]))
+    rows = Rows(np.empty(size, positives.dtype), *(np.empty(size, np.int64) for _ in range(3)))
+    kernels = RANKS.ready(len(negatives) * _A_PIXEL) if positives.dtype.kind == "f" else None
+    (kernels or plain_ranks).rank(positives, negatives, *rows[:4])
+    return rows

@@ -114,7 +114,7 @@ def detection_from_histogram(
     span = (float(VALUES[used[0]]), float(VALUES[used[-1]])) if len(used) else (np.nan, np.nan)
     rows = Rows(
         VALUES[places].astype(np.float32),
-        histogram.anomalous[places],
+        np.cumsum(histogram.anomalous[places]),
         reach[places],
         reach[places] - histogram.known[places],
     )

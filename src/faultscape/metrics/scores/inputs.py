@@ -13,9 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import MetricError
+from faultscape.maps.kernel_choice import Kernels
 
 VOID = 255
 WHOLE = 1 << 53  # below it float64 holds every whole number
+RANKS = Kernels("faultscape.metrics.kernels.ranks", seconds=4)
+_A_PIXEL = 3e-8  # seconds that the plain kernels take for a pixel
 
 
 def flat(
@@ -96,25 +99,26 @@ def check_unmasked(where: str = "", **arrays: object) -> None:
 def split(
     score: np.ndarray, anomaly: np.ndarray, void: int = VOID, where: str = ""
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores of the anomalous pixels, and those of all pixels that are not void, each in ascending
-    order and finite.
+    """Return the scores of the anomalous and of the known pixels, each in ascending order and finite.
 
     >>> split(np.array([0.5, np.nan, 0.25]), np.array([1, 255, 0]))
-    (array([0.5]), array([0.25, 0.5 ]))
+    (array([0.5]), array([0.25]))
     """
     score, anomaly = flat(score, anomaly, where)
-    positive = anomaly == 1
-    positives = score[positive]
-    judged = np.count_nonzero(anomaly == 0) + np.count_nonzero(positive)
-    if judged == score.size:
-        everything = score.copy()
+    kernels = RANKS.ready(score.size * _A_PIXEL) if anomaly.dtype == np.uint8 else None
+    if kernels is None:
+        parts = [score[anomaly == label] for label in (1, 0)]
     else:
+        rooms = [np.empty(score.size + 1, score.dtype) for _ in range(2)]
+        sizes = kernels.split(score, anomaly, *rooms)
+        parts = [room[:size] for room, size in zip(rooms, sizes, strict=True)]
+    if len(parts[0]) + len(parts[1]) < score.size:
         check_mask(anomaly, void, where)
-        everything = score[anomaly != void]
-    for part in (positives, everything):
+    for part in parts:
         part.sort()
-    check_finite(everything, where)
-    return positives, everything
+    if not all(np.isfinite(part[[0, -1]]).all() for part in parts if len(part)):
+        check_finite(np.sort(np.concatenate(parts)), where)
+    return parts[0], parts[1]
 
 
 def check_mask(anomaly: np.ndarray, void: int = VOID, where: str = "") -> None:

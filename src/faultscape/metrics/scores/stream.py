@@ -5,10 +5,14 @@ name), with the same pixels at every call. Scores are compared in 32 bits where 
 the first chunk that needs it (`exact_floats`); none are rounded. The first pass collects the distinct scores
 of the anomalous pixels, the second counts all pixels between them. At most ``limit`` distinct scores are
 held, at worst about 60 bytes each in 32 bits and 90 in 64 (in all a quarter of a GB where anomalies are rare,
-.7 at worst, 1 in 64 bits), whatever the number of pixels. If anomalous pixels have more, the highest
-``limit`` are kept and counted in the next pass while the next ``limit`` below are collected, and so on. That
-takes 1 + ceil(distinct scores / limit) passes, nearly always two. Results equal those of ``detection`` to the
-last bit, with any limit and any cut into chunks; only the curves are thinned (``rank_counts``).
+.7 at worst, 1 in 64 bits), whatever the number of pixels. If anomalous pixels have more, the scores are
+counted in ranges, highest first: in 64 bits, and where regions are requested, the highest ``limit`` are
+counted in the next pass while the next ``limit`` below are collected, and so on, which takes 1 +
+ceil(distinct scores / limit) passes. In 32 bits one pass counts the upper halves of all scores, and the next
+both kinds of pixels at every float32 that shares its upper half with an anomalous pixel, in a byte each (the
+few scores of rare upper halves are kept as they are): three passes, or more where they do not fit in memory.
+Results equal those of ``detection`` to the last bit, with any limit and any cut into chunks; only the curves
+are thinned (``rank_counts``).
 Source: own; average precision depends only on how many pixels lie above each anomalous one, and anomalies are
 few.
 """
@@ -25,6 +29,7 @@ import numpy as np
 from faultscape.choices import Connectivity, FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
+from faultscape.metrics.scores.detection import rows_of_sorted
 from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
 from faultscape.metrics.scores.region_overlap import LIMIT as FPR_LIMIT
 from faultscape.metrics.scores.region_overlap import region_shares
@@ -34,6 +39,10 @@ _BUFFER = 1 << 24  # values sorted at once
 _SLICE = 1 << 16
 _ROWS = 1 << 18
 _NARROW = np.dtype(np.float32)
+_TABLE = 1 << 16
+_MANY = 1 << 15  # pixels of an upper half from which on a table takes less memory than their keys
+_BYTES = 48  # of tables and keys, for each distinct score that may be held
+_CELLS = 1 << 32  # of all tables, each a byte
 
 Chunks = Callable[[], Iterable[Sequence[Any]]]
 
@@ -72,15 +81,28 @@ def stream(
     span = (np.inf, -np.inf)
     judged = 0
     positives = 0
+    narrow = connectivity is None
     for score, anomaly, where, _ in _flat(chunks, void):
         ends, known, anomalous = _first_look(score, anomaly, void, where)
         span = (min(span[0], ends[0]), max(span[1], ends[1]))
         judged = judged + known + anomalous
         positives = positives + anomalous
-        found.add(score, anomaly)
-    found.settle()
+        narrow = narrow and score.dtype == _NARROW
+        if not (narrow and found.cut):
+            found.add(score, anomaly)
+        elif found.whole:
+            found.whole = False  # tables will count them, unless a wider chunk is still to come
     span = span if judged else (np.nan, np.nan)
-    blocks = _ranges(chunks, void, found, judged, connectivity)
+    if narrow and found.cut:
+        del found
+        blocks = _from_tables(chunks, void, limit, judged)
+    else:
+        if not found.whole:
+            found = _Highest(limit, void, kind=found.kind)
+            for score, anomaly, _, _ in _flat(chunks, void):
+                found.add(score, anomaly)
+        found.settle()
+        blocks = _ranges(chunks, void, found, judged, connectivity)
     return summarise(
         blocks,
         positives,
@@ -159,6 +181,7 @@ class _Highest:
         self.limit = max(int(limit), 1)
         self.top = top
         self.cut = False
+        self.whole = True  # whether no chunk was left out
         self.kind = kind
         self.values, self.spare = np.empty(0, kind), np.empty(0, kind)
         self.buffer = _Buffer(
@@ -221,7 +244,7 @@ def _ranges(
             share = np.empty(0) if shares is None else shares.sums[part][::-1]
             yield Rows(
                 found.values[part][::-1],
-                mine,
+                through,
                 above + equal[part][::-1] - through,
                 above - (through - mine),
                 share,
@@ -299,10 +322,7 @@ def _count(
             following.add(score, anomaly)
         if shares is not None:
             shares.add(score, anomaly, shape)
-    if seen != judged:
-        raise MetricError(
-            f"chunks gave {judged} pixels at first and {seen} later; expected the same at every call"
-        )
+    _check_same(judged, seen)
     _kernels().count_between(everything.empty(), marks, up_to, equal)
     _kernels().count_equal(anomalous.empty(), marks, own)
     return own, up_to, equal
@@ -339,6 +359,117 @@ def _first_look(
     if not (np.isfinite(low) and np.isfinite(high)):
         check_finite(np.sort(score), where)
     return (low, high), known, anomalous
+
+
+def _from_tables(chunks: Chunks, void: int, limit: int, judged: int) -> Iterator[Rows]:
+    """Yield blocks of rows, scores descending, of float32 scores whose anomalous pixels have many distinct
+    ones: counts of every number in the tables of the upper halves of keys that hold many pixels.
+    """
+    tops = np.zeros((2, _TABLE), np.int64)
+    for score, anomaly, _, _ in _flat(chunks, void):
+        _kernels().count_tops(score.view(np.uint32), anomaly, tops)
+    _check_same(judged, int(tops.sum()))
+    places = np.flatnonzero(tops[1])[::-1]
+    size = np.cumsum(np.minimum(4 * tops[:, places].sum(0), 2 * _TABLE))  # bytes
+    start = 0
+    while start < len(places):
+        room = min(_BYTES * limit, _CELLS) + (size[start - 1] if start else 0)
+        end = max(start + 1, int(size.searchsorted(room, "right")))
+        yield from _Tables(tops, places[start:end], chunks, void).rows()
+        start = end
+
+
+class _Tables:
+    """Counts of anomalous and known pixels at every float32 of some upper halves of keys, ``places``."""
+
+    def __init__(self, tops: np.ndarray, places: np.ndarray, chunks: Chunks, void: int) -> None:
+        self.places, self.tops = places, tops
+        self.above = np.cumsum(tops[:, ::-1], axis=1)[:, ::-1] - tops
+        many = tops[:, places].sum(0) > _MANY
+        self.slots = np.full(_TABLE, -1, np.int32)
+        self.slots[places[~many]] = -2
+        self.slots[places[many]] = np.arange(np.count_nonzero(many))
+        self.tables = np.zeros((np.count_nonzero(many), 2, _TABLE), np.uint8)
+        few = tops[:, places[~many]].sum(1)
+        raw = np.empty((2, max(few)), np.uint32)
+        at = np.zeros(2, np.int64)
+        self.full, self.times = np.empty(0, np.uint32), np.empty(0, np.int64)
+        self.waiting: list[np.ndarray] = []
+        cells = np.empty(_BUFFER // 2 + _SLICE, np.uint32)
+        n = 0
+        for score, anomaly, _, _ in _flat(chunks, void):
+            bits = score.view(np.uint32)
+            for start in range(0, len(bits), _SLICE):
+                part = slice(start, start + _SLICE)
+                n = _kernels().place(bits[part], anomaly[part], self.slots, raw, at, cells, n)
+                if n > _BUFFER // 2:
+                    self._add(cells[:n])
+                    n = 0
+        self._add(cells[:n])
+        self._merge()
+        for k in (0, 1):
+            _check_same(int(few[k]), int(at[k]))
+        self.raw = [np.sort(raw[k, : few[k]]) for k in (0, 1)]
+
+    def _add(self, cells: np.ndarray) -> None:
+        """Count the cells: in their order, since they lie far apart in memory."""
+        cells.sort()
+        for start in range(0, len(cells), _SLICE):
+            part = cells[start : start + _SLICE]
+            full = np.empty(len(part), np.uint32)
+            if n := _kernels().tally(part, self.tables.reshape(-1), full):
+                self.waiting.append(full[:n].copy())
+        if sum(map(len, self.waiting)) > len(self.full):
+            self._merge()
+
+    def _merge(self) -> None:
+        """Count how often each cell went beyond a byte."""
+        new = np.concatenate([self.full, *self.waiting])
+        times = np.ones(len(new))
+        times[: len(self.full)] = self.times
+        self.full, again = np.unique(new, return_inverse=True)
+        self.times = np.bincount(again, times).astype(np.int64)
+        self.waiting.clear()
+
+    def rows(self) -> Iterator[Rows]:
+        """Yield the rows in blocks."""
+        columns = (np.empty(_ROWS + _TABLE, np.uint32), *np.empty((3, _ROWS + _TABLE), np.int64))
+        nothing = np.zeros((2, _TABLE), np.int64)
+        k = 0
+        ends = [len(part) for part in self.raw]
+        for place in self.places.tolist():
+            low = np.uint32(place << 16)
+            hits, reach = int(self.above[1, place]), int(self.above[0, place])
+            if self.slots[place] >= 0:
+                slot = self.slots[place]
+                more = nothing
+                first, end = self.full.searchsorted(np.array([slot, slot + 1]) * 2 * _TABLE)
+                if end > first:
+                    more = np.zeros_like(nothing)
+                    more.reshape(-1)[self.full[first:end] & (2 * _TABLE - 1)] = 256 * self.times[first:end]
+                table = self.tables[slot]
+                k = _kernels().sweep(table, more, low, hits, reach, columns, k)
+            else:
+                starts = [ends[of] - int(self.tops[of, place]) for of in (0, 1)]
+                known, anomalous = (self.raw[of][starts[of] : ends[of]] for of in (0, 1))
+                ends = starts
+                mine = rows_of_sorted(anomalous, known)
+                end = k + len(mine.scores)
+                for column, values, more in zip(columns, mine, (0, hits, reach, reach), strict=False):
+                    column[k:end] = values + values.dtype.type(more)
+                k = end
+            if k > _ROWS or place == self.places[-1]:
+                keys = columns[0][:k]
+                bits = np.where(keys >= 0x80000000, keys ^ np.uint32(0x80000000), ~keys)
+                yield Rows(bits.view(np.float32), *(column[:k].copy() for column in columns[1:]))
+                k = 0
+
+
+def _check_same(first: int, later: int) -> None:
+    if first != later:
+        raise MetricError(
+            f"chunks gave {first} pixels at first and {later} later; expected the same at every call"
+        )
 
 
 @cache
