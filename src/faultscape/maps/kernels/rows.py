@@ -3,7 +3,8 @@ by the compiler's own vectors.
 
 Conventions: ``fill`` and ``repeat`` write whole vectors and so overwrite up to plain_rows.SLACK positions
 after a run, which later runs write again; near the end of the map they write exactly. They are written into
-the loops: a call a run would cost more than the run. numba's cache checks only plain_rows.py: after changing the vectors here, delete __pycache__.
+the loops: a call a run would cost more than the run. numba's cache checks only plain_rows.py: after changing
+the vectors here, delete __pycache__.
 """
 
 
