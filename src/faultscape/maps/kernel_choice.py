@@ -43,6 +43,11 @@ class Kernels:
         self._off = False
         self._held: int | None = None  # a file that is locked while the process lives that compiles
 
+    @property
+    def settled(self) -> bool:
+        """Whether `ready` gives the same whatever the seconds, which then need no estimate."""
+        return ALWAYS or self._chosen is not None or self._off
+
     def ready(self, seconds: float) -> ModuleType | None:
         """Return the compiled kernels, or None if this call, which takes the plain ones about so many
         seconds, should use these, or numba cannot be imported.

@@ -253,7 +253,7 @@ def _kernels(*maps: np.ndarray, sums: bool = False) -> Any:
     never, since they add in another order.
     """
     seconds = math.inf if sums else 0.0
-    for labels in maps:
+    for labels in () if _KERNELS.settled else maps:
         small = labels.dtype.itemsize < 4
         kinds = np.count_nonzero(np.bincount(labels.reshape(-1))) if small else int(labels.max()) + 1
         seconds += labels.size * (_A_PIXEL + _A_LABEL * kinds)
