@@ -42,6 +42,7 @@ def line(study: str, corpus: made.Corpus, engine: str) -> None:
     fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
     if not Path(study, "truth").exists():
         fs.label.import_(study, str(corpus.truth))
+    fs.compare(study, engine=engine, workers=2)  # with the labels too, which a second run finds there
     fs.measure(study, engine=engine, workers=2, resamples=10, worst=0)
 
 
@@ -181,6 +182,7 @@ fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
 fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine)
 fs.label.import_(study, truth)
+fs.compare(study, engine=engine)
 fs.measure(study, engine=engine, resamples=10, worst=0)
 """
 

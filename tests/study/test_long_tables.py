@@ -78,8 +78,8 @@ def test_some_images_are_looked_up_by_ids_and_sources(
     monkeypatch.setattr(corpus, "_ROWS_IN_GROUP", 4)
     write_corpus(tmp_path, rows := images([5, 9, 6]))
     table = Corpus(tmp_path)
-    assert [*table.look_up(["017", "003", "none", "004"]).values()] == [rows[3], rows[4], rows[17]]
-    assert table.look_up([]) == {} == table.look_up(["zzz"])
+    assert [*table.by_id(["017", "003", "none", "004"]).values()] == [rows[3], rows[4], rows[17]]
+    assert table.by_id([]) == {} == table.by_id(["zzz"])
     assert table.ids_of_sources(["17.png", "3.png", "x"]) == {"3.png": "003", "17.png": "017"}
     assert (
         table.ids_of_sources(["17.png"], "other") == {} == Corpus(tmp_path / "no").ids_of_sources(["3.png"])

@@ -58,7 +58,7 @@ def fit(
     """Return {image id: path} for files found below ``source``, as `match` does; ``others`` are the images'
     own files, if a pattern names these too.
     """
-    names = [f.id + os.path.splitext(f.path)[1] for f in found]
+    of_all_kinds = found
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
@@ -76,6 +76,7 @@ def fit(
             return matched
     if not ids:
         raise CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
+    names = [f.id + os.path.splitext(f.path)[1] for f in of_all_kinds]
     fitting = _fitting_pattern(names, ids, [os.path.basename(path) for path in others])
     raise CorpusError(
         f"{source}: none of its {len(found)} maps is named as an image; the first map is"

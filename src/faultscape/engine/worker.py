@@ -2,7 +2,8 @@
 
 Conventions: ``python -P -m faultscape.engine.worker`` says ``began`` once it has started, reads requests
 (``task``, ``call``, ``attempt``), one JSON object per line, from its standard input, and answers with
-messages about a call (see tasks), one per line. It always ends with its parent, however that ends and
+messages about a call (see tasks), one per line; an item that is done is a single dot, which the kernel keeps
+if the process dies. It always ends with its parent, however that ends and
 whatever it is doing itself. Output of libraries goes to standard error.
 """
 
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -22,6 +24,9 @@ from typing import Any
 from faultscape import errors
 
 _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+_DONE = b"."
+_MOST = 1 << 16  # bytes of a pipe
+_PAUSE = 0.05  # seconds
 
 
 class Worker:
@@ -34,12 +39,11 @@ class Worker:
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
             cwd=folder,
             env=environment,
         )
         self._began = False
+        self._heard = b""
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the messages about a call until it ends; the last may be that the worker crashed on it, or
@@ -48,10 +52,9 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(OSError, ValueError):
-            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.write(f"{json.dumps(request)}\n".encode())
             self._process.stdin.flush()
-            for line in self._process.stdout:
-                said = json.loads(line)
+            for said in self._messages(self._process.stdout.fileno()):
                 if "began" in said:
                     self._began = True
                     continue
@@ -66,6 +69,25 @@ class Worker:
             }
             return
         yield {"died": True}
+
+    def _messages(self, pipe: int) -> Iterator[dict[str, Any]]:
+        """Yield what the worker says. Items that are done are waited for together: for each alone, hearing of
+        it would cost as much as counting a small map.
+        """
+        begun = time.monotonic()
+        while data := os.read(pipe, _MOST):
+            self._heard += data
+            while self._heard:
+                if items := len(self._heard) - len(self._heard.lstrip(_DONE)):
+                    self._heard = self._heard[items:]
+                    yield {"tick": items}
+                line, end, rest = self._heard.partition(b"\n")
+                if not end:
+                    break
+                self._heard = rest
+                yield json.loads(line)
+            # a short call does not wait for long
+            time.sleep(min(_PAUSE, (time.monotonic() - begun) / 10))
 
     def kill(self) -> None:
         """End the process now, whatever it is doing; safe from another thread."""
@@ -95,22 +117,25 @@ def work(parent: int) -> None:
             requests.put(line)
         os._exit(0)  # the parent is gone: leave at once, before a successor writes the same files
 
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    out = os.dup(1)
     os.dup2(2, 1)  # output of libraries must not be taken for an answer
     threading.Thread(target=listen, daemon=True).start()
 
-    def say(said: dict[str, Any]) -> None:
+    def write(data: bytes) -> None:
         try:
-            out.write(json.dumps(said) + "\n")
-            out.flush()
+            while data:
+                data = data[os.write(out, data) :]
         except OSError:  # nobody listens: neither continue nor wait at the exit for what a library still does
             os._exit(0)
+
+    def say(said: dict[str, Any]) -> None:
+        write(f"{json.dumps(said)}\n".encode())
 
     say({"began": os.getpid()})
     while True:
         request = json.loads(requests.get())
         try:
-            say({"result": perform(**request, tick=lambda n: say({"tick": n}))})
+            say({"result": perform(**request, tick=lambda items: write(_DONE * items))})
         except errors.FaultscapeError as error:
             say({"error": type(error).__name__, "text": str(error)})
         except Exception:  # noqa: BLE001 - a defect is told to the parent, which shows it

@@ -23,9 +23,7 @@ def annotators(study: Study, truth: str) -> list[str]:
 def _labels_something(study: Study, truth: str) -> bool:
     folder = label_maps.truth(study.root, truth)
     parts = study.manifest(folder).items()
-    return any(
-        not study.ids.isdisjoint(label_maps.read_ids(folder, int(number), part)) for number, part in parts
-    )
+    return any(study.corpus.held(label_maps.read_ids(folder, int(number), part)) for number, part in parts)
 
 
 def lines_to_merge(study: Study) -> list[str]:

@@ -68,7 +68,8 @@ class Selection:
         that the drawn points are other pixels.
         """
         study = self._study
-        out = dict.fromkeys({row.image for row in self.slots.rows} - study.ids, LEFT)
+        asked = {row.image for row in self.slots.rows}
+        out = dict.fromkeys(asked - study.corpus.held(asked), LEFT)
         points = [point for point in self.slots.points if point.image not in out]
         rows = study.corpus.by_id({point.image for point in points}) if points else {}
         for point in points:
@@ -187,16 +188,20 @@ def question_number(study: Study, slots: Slots, truth: str) -> int:
         return len(slots.images)
 
 
-def labelled_number(study: Study, images: Collection[str], truth: str) -> int:
-    """Return how many of some images have a label of a truth; answers to questions about them are none."""
+def labelled_number(study: Study, truth: str, images: Collection[str] | None = None) -> int:
+    """Return how many of some images, by default all, have a label of a truth; answers to questions about
+    them are none.
+    """
     if truth not in study.truths:
         return 0
     if study.classifies:
-        return sum(one is not None for one in read_label_sets(study, truth, sorted(images)))
+        asked = sorted(study.ids if images is None else images)
+        return sum(one is not None for one in read_label_sets(study, truth, asked))
     folder = label_maps.truth(study.root, truth)
     parts = study.manifest(folder).items()
     held = (label_maps.read_ids(folder, int(number), part) for number, part in parts)
-    return len({id_ for ids in held for id_ in ids} & {*images})
+    labelled = {id_ for ids in held for id_ in ids}
+    return len(study.corpus.held(labelled) if images is None else labelled & {*images})
 
 
 def labelled_already(study: Study, slots: Slots, truth: str) -> int:

@@ -136,6 +136,19 @@ def fill(out, start, end, value):
     out[start:end] = value
 
 
+def place(at):
+    """Return a place that is known not to be negative: compiled, no look at its sign comes before its use."""
+    return at
+
+
+def move(out, base, start, was, end, value, after):
+    """Move the end of a run, which begins at ``start``, in a row that begins at ``base``."""
+    if end > was:
+        out[base + max(start, was) : base + end] = value
+    elif end < was:
+        out[base + end : base + was] = after
+
+
 def copy(out, start, row):
     """Write a row from start on: compiled, an assignment to a slice would cost seconds of compiling the words
     of its own error.
@@ -177,16 +190,18 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
         elif way == MOVED:
             if n_above == 0 or op + n_above - 1 > op_end:
                 return DAMAGED, 0
+            repeat(out, base, width)
             x = 0
             for k in range(n_above - 1):
-                byte = np.int64(bytes_[op + k])
-                end = ends[old + k] + byte - ((byte & 128) << 1)
+                byte = np.int64(bytes_[place(op + k)])
+                here = place(old + k)
+                was = ends[here]
+                end = was + byte - ((byte & 128) << 1)
                 if end <= x or end >= width:
                     return DAMAGED, 0
-                fill(out, base + x, base + end, values[old + k])
-                ends[old + k] = end
+                move(out, base, x, was, end, values[here], values[place(old + k + 1)])
+                ends[here] = end
                 x = end
-            fill(out, base + x, base + width, values[old + n_above - 1])
             op += n_above - 1
         elif way == EDITED:
             p = 0
@@ -195,7 +210,7 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
             while x < width:
                 if op >= op_end:
                     return DAMAGED, 0
-                what = np.int64(bytes_[op])
+                what = np.int64(bytes_[place(op)])
                 op += 1
                 kept = np.int64(what != DROP)
                 if (
@@ -204,8 +219,9 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                 ):
                     if p >= n_above:
                         return DAMAGED, 0
-                    end = x + kept * (ends[old + p] + ((what >> 1) ^ -(what & 1)) - x)
-                    value = values[old + p]
+                    here = place(old + p)
+                    end = x + kept * (ends[here] + ((what >> 1) ^ -(what & 1)) - x)
+                    value = values[here]
                     p += 1
                 else:
                     if what == NEW:
@@ -224,15 +240,19 @@ def draw_rows(bytes_, itemsize, height, width, widest, n_ops, n_labels, n_length
                         return DAMAGED, 0
                     if used_lengths >= n_lengths:
                         return DAMAGED, 0
-                    end = x
-                    for k in range(wide):
-                        end += np.int64(bytes_[length_at + k * n_lengths + used_lengths]) << (8 * k)
+                    end = x + np.int64(bytes_[length_at + used_lengths])
+                    if wide > 1:  # written out: numba would make vectors of so short a loop
+                        end += np.int64(bytes_[length_at + n_lengths + used_lengths]) << 8
+                    if wide > 2:
+                        end += np.int64(bytes_[length_at + 2 * n_lengths + used_lengths]) << 16
+                        end += np.int64(bytes_[length_at + 3 * n_lengths + used_lengths]) << 24
                     used_lengths += 1
                 if end < x + kept or end > width or n >= widest + 1 - kept:
                     return DAMAGED, 0
                 fill(out, base + x, base + end, value)
-                ends[new + n] = end
-                values[new + n] = value
+                here = place(new + n)
+                ends[here] = end
+                values[here] = value
                 n += kept
                 x = end
             n_above = n

@@ -1,9 +1,10 @@
-"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with the two that write pixels
-replaced by the compiler's own vectors.
+"""The loops of the label-map code (maps.kernels.plain_rows), compiled, with those that write pixels replaced
+by the compiler's own vectors.
 
 Conventions: ``fill`` and ``repeat`` write whole vectors and so overwrite up to plain_rows.SLACK positions
-after a run, which later runs write again; near the end of the map they write exactly. numba's cache checks
-only plain_rows.py: after changing the vectors here, delete __pycache__.
+after a run, which later runs write again; near the end of the map they write exactly. They are written into
+the loops: a call a run would cost more than the run. numba's cache checks only plain_rows.py: after changing
+the vectors here, delete __pycache__.
 """
 
 
@@ -13,6 +14,8 @@ only plain_rows.py: after changing the vectors here, delete __pycache__.
 
 from __future__ import annotations
 
+import numpy as np
+
 from faultscape.maps.jit import jit
 from faultscape.maps.kernels import plain_rows
 
@@ -20,6 +23,9 @@ from llvmlite import ir  # isort: skip - jit.py decides first whether numba may 
 from numba import types  # isort: skip  # pyright: ignore[reportPrivateImportUsage]
 from numba.core import cgutils  # isort: skip
 from numba.extending import intrinsic, overload  # isort: skip
+
+
+_SHORT = 32  # positions of a vector for a few pixels
 
 
 @intrinsic
@@ -77,7 +83,65 @@ def _copy_by_vectors(typingctx, out, source, start, end):
     return types.void(out, types.int64, types.int64, types.int64), code
 
 
-@overload(plain_rows.fill)
+@intrinsic
+def _blend(typingctx, out, start, size, value):
+    """Write a value at the first ``size`` of the positions of a vector, and at the others what they hold: no
+    branch to predict.
+    """
+    del typingctx
+
+    def code(context, builder, signature, arguments):
+        label = context.get_data_type(signature.args[3])
+        vector = ir.VectorType(label, _SHORT)
+        counter = ir.VectorType(ir.IntType(8), _SHORT)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(cgutils.gep_inbounds(builder, array.data, arguments[1]), vector.as_pointer())
+
+        def spread(kind, one):
+            first = builder.insert_element(
+                ir.Constant(kind, ir.Undefined), one, ir.Constant(ir.IntType(32), 0)
+            )
+            return builder.shuffle_vector(
+                first, first, ir.Constant(ir.VectorType(ir.IntType(32), _SHORT), [0] * _SHORT)
+            )
+
+        limit = spread(counter, builder.trunc(arguments[2], ir.IntType(8)))
+        within = builder.icmp_unsigned("<", ir.Constant(counter, list(range(_SHORT))), limit)
+        held = builder.load(place, align=1)
+        builder.store(builder.select(within, spread(vector, arguments[3]), held), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64, out.dtype), code
+
+
+@overload(plain_rows.place, inline="always")
+def _place(at):
+    del at
+
+    def without_sign(at):
+        return np.uint64(at)
+
+    return without_sign
+
+
+@overload(plain_rows.move, inline="always")
+def _move(out, base, start, was, end, value, after):
+    del out, base, start, was, end, value, after
+
+    def in_one_vector(out, base, start, was, end, value, after):
+        first = base + max(start, min(was, end))
+        size = base + max(was, end) - first
+        own = value if end > was else after
+        if size <= _SHORT and first + _SHORT <= len(out):
+            _blend(out, first, size, own)
+        else:
+            for at in range(first, first + size):
+                out[np.uint64(at)] = own
+
+    return in_one_vector
+
+
+@overload(plain_rows.fill, inline="always")
 def _fill(out, start, end, value):
     del out, start, end, value
 
@@ -86,12 +150,12 @@ def _fill(out, start, end, value):
             _fill_by_vectors(out, start, end, value)
         else:  # the end of the map
             for at in range(start, end):
-                out[at] = value
+                out[np.uint64(at)] = value
 
     return in_vectors
 
 
-@overload(plain_rows.repeat)
+@overload(plain_rows.repeat, inline="always")
 def _repeat(out, start, width):
     del out, start, width
 
@@ -100,7 +164,7 @@ def _repeat(out, start, width):
             _copy_by_vectors(out, start - width, start, start + width)
         else:
             for at in range(start, start + width):
-                out[at] = out[at - width]
+                out[np.uint64(at)] = out[np.uint64(at - width)]
 
     return in_vectors
 

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -135,29 +136,6 @@ class Corpus:
             for group in range(self._file.num_row_groups):
                 yield _checked(self._file.read_row_group(group, columns), columns)
 
-    def look_up(self, ids: Collection[str]) -> dict[str, Image]:
-        """Return {id: image} of some images, in corpus order: of the file only those parts are read that may
-        hold one of them.
-        """
-        if self._file is None or not ids:
-            return {}
-        import pyarrow.compute as pc
-
-        wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
-        least, most = min(ids), max(ids)
-        found = list[Image]()
-        with _damage_of(self.root / CORPUS):
-            place = self.names.index("id")
-            for group in range(self._file.num_row_groups):
-                bounds = self._file.metadata.row_group(group).column(place).statistics
-                if bounds is not None and bounds.has_min_max and (bounds.max < least or bounds.min > most):
-                    continue
-                mine = pc.call_function("is_in", [self._file.read_row_group(group, ["id"])["id"]], wanted)
-                if pc.call_function("any", [mine]).as_py():
-                    rows = self._file.read_row_group(group, self._of_images)
-                    found += _images(_checked(rows, self._of_images).filter(mine), self.root)
-        return {image.id: image for image in found}
-
     def ids_of_sources(self, sources: Collection[str], set_name: str | None = None) -> dict[str, str]:
         """Return {source: id} of the images, of one set or of all, that have one of some sources."""
         if self._file is None or not sources:
@@ -179,12 +157,28 @@ class Corpus:
         return found
 
     def rows_of(self, ids: Iterable[str], *names: str) -> pa.Table:
-        """Return some columns of some images, in corpus order, without ids that the study does not have."""
+        """Return some columns of some images, in corpus order, without ids that the study does not have. Of
+        the file only those parts are read that may hold one of them, and nothing is kept.
+        """
+        asked = list(ids)
+        found = [pa.table({name: pa.array([], _TYPES.get(name, pa.string())) for name in names})]
+        if self._file is None or not asked:
+            return found[0]
         import pyarrow.compute as pc
 
-        wanted = pc.SetLookupOptions(value_set=pa.array(list(ids), pa.string()))
-        table = self.columns(*dict.fromkeys(["id", *names]))
-        return table.filter(pc.call_function("is_in", [table["id"]], wanted)).select(list(names))
+        wanted = pc.SetLookupOptions(value_set=pa.array(asked, pa.string()))
+        least, most = min(asked), max(asked)
+        with _damage_of(self.root / CORPUS):
+            place = self.names.index("id")
+            for group in range(self._file.num_row_groups):
+                bounds = self._file.metadata.row_group(group).column(place).statistics
+                if bounds is not None and bounds.has_min_max and (bounds.max < least or bounds.min > most):
+                    continue
+                mine = pc.call_function("is_in", [self._file.read_row_group(group, ["id"])["id"]], wanted)
+                if pc.call_function("any", [mine]).as_py():
+                    rows = _checked(self._file.read_row_group(group, list(names)), names)
+                    found.append(rows.filter(mine))
+        return pa.concat_tables(found[1:] or found)
 
     def rows_outside(self, shards: Collection[int], *names: str) -> pa.Table:
         """Return some columns of the images outside some shards, in corpus order."""
@@ -212,6 +206,10 @@ class Corpus:
     def by_id(self, ids: Iterable[str]) -> dict[str, Image]:
         """Return {id: image} of some images, in corpus order."""
         return {image.id: image for image in self.images(ids)}
+
+    def held(self, ids: Iterable[str]) -> set[str]:
+        """Return those of some ids that the study has."""
+        return set(self.rows_of(ids, "id")["id"].to_pylist())
 
     @property
     def whole(self) -> pa.Table:
@@ -257,8 +255,11 @@ class Corpus:
     @cached_property
     def sizes(self) -> dict[int, int]:
         """How many images each shard has."""
-        numbers, sizes = np.unique(whole_numbers(self.columns("shard")["shard"]), return_counts=True)
-        return dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
+        found = Counter[int]()
+        for table in self.each_table("shard"):
+            numbers, sizes = np.unique(whole_numbers(table["shard"]), return_counts=True)
+            found.update(dict(zip(numbers.tolist(), sizes.tolist(), strict=True)))
+        return dict(found)
 
     @cached_property
     def aside(self) -> frozenset[int]:

@@ -139,13 +139,13 @@ class Gathering:
         file}.
         """
         corpus = self._study.corpus
-        held = corpus.look_up([f.id for f in some])
+        held = corpus.by_id([f.id for f in some])
         places = {absolute(f.path): f for f in some if f.path}
         unlike = {place: f for place, f in places.items() if f.id not in held or held[f.id].source != place}
         known = corpus.ids_of_sources(unlike, self._set)
         called = {unlike[place].id: id_ for place, id_ in known.items() if unlike[place].id != id_}
         self._called_otherwise += [(f.path, called[f.id]) for f in some if f.id in called]
-        return held | corpus.look_up([*called.values()]), called
+        return held | corpus.by_id([*called.values()]), called
 
     def _keep(self, image: Image) -> None:
         """Take an image that has not changed."""

@@ -131,7 +131,7 @@ def _searched_again(corpus: Corpus, gathered: Gathered) -> dict[str, Image]:
     firsts = _lookup(lost)
     for table in corpus.each_table("id", "near_duplicate_of") if lost else ():
         members = table.filter(_among(table, firsts, "near_duplicate_of"))["id"].to_pylist()
-        rows = corpus.look_up([id_ for id_ in members if id_ not in lost])
+        rows = corpus.by_id([id_ for id_ in members if id_ not in lost])
         again |= {id_: gathered.changed.get(id_, row) for id_, row in rows.items()}
     return again
 
@@ -142,7 +142,7 @@ def _earlier_rows(corpus: Corpus, now: dict[str, Image], left: Collection[str]) 
     """
     root = corpus.root
     touched = _lookup({*now, *left})
-    there = {*corpus.look_up([*now])}
+    there = {*corpus.by_id([*now])}
     back = sorted((row for row in now.values() if row.id not in there), key=_place)
     moved = bool(moved_images(root / CORPUS, root))
     for table in corpus.each_table():

@@ -203,7 +203,7 @@ def advise_points(
     """
     begun = looked.answered or (looked.name and not drawn.images)
     cheaper = quicker(numbers)
-    masks = drawn.images or labelled_number(study, study.ids, study.likely_truth)
+    masks = drawn.images or labelled_number(study, study.likely_truth)
     if drawn.labels or not (begun or (cheaper and not masks)):
         if of_images is None or of_images["instead"] or of_images["verb"] == "rank" or not cheaper:
             return of_images

@@ -92,5 +92,5 @@ def _asked(study: Study, found: Iterable[Node], line: str, drawing: int) -> tupl
         drawing = len(slots.draws)  # drawn again
     if not drawing:
         return 0, name
-    labelled = labelled_number(study, study.ids, study.likely_truth)
+    labelled = labelled_number(study, study.likely_truth)
     return min(drawing, study.image_count - labelled), name
