@@ -159,7 +159,7 @@ def search(
 def _ranks_of_pool(
     study: Study, jobs: list[DuelJob], items: int, *, title: str, engine: str, workers: int | None
 ) -> Iterator[str]:
-    """Make a temporary file in the study of what `combinations.ranked` says of all images, (J, J, M, I) of
+    """Make a temporary file in the study with the `combinations.ranked` of all images, (J, J, M, I) of
     which measure 0 counts, and give its name; '' for a single measure, which needs none.
 
     The file is mapped, not held: in memory is one ordered pair at a time, a few numbers an image.
