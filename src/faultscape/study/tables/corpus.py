@@ -243,8 +243,7 @@ class Corpus:
 
     def each_digest(self) -> Iterator[tuple[int, list[tuple[str, str]]]]:
         """Yield (number, (id, digest) of each image) of every shard, in corpus order."""
-        columns = self.columns("shard", "id", "digest").to_pydict()
-        for number, rows in groupby(zip(*columns.values(), strict=True), key=lambda row: row[0]):
+        for number, rows in groupby(self.each_row("shard", "id", "digest"), key=lambda row: row[0]):
             yield number, [(id_, digest) for _, id_, digest in rows]
 
     @cached_property

@@ -68,9 +68,11 @@ def read_groups(corpus: Corpus) -> dict[str, str]:
     if "group" not in corpus.names or duplicates_column(corpus.names) == "group":
         # earlier versions stored near-duplicates there
         return {}
-    table = corpus.columns("id", "group")
-    table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
-    return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
+    groups = dict[str, str]()
+    for table in corpus.each_table("id", "group"):
+        some = table.filter(pc.call_function("not_equal", [table["group"], ""]))
+        groups |= zip(some["id"].to_pylist(), some["group"].to_pylist(), strict=True)
+    return groups
 
 
 def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
