@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import io
 import os
 import statistics
 import sys
@@ -22,6 +23,7 @@ from collections.abc import Callable
 
 import cv2
 import numpy as np
+from PIL import Image
 
 import faultscape as fs
 from faultscape.scenes import scene
@@ -89,10 +91,28 @@ def speed(image: np.ndarray, names: list[str], others: dict[str, Corrupt]) -> fl
         print(f"| {name} | {cells} | {faster / taken['ours']:.1f}x |", flush=True)
     cells = " | ".join(f"{1000 * total:.0f}" for total in totals.values())
     print(
-        f"| sum | {cells} | {best / totals['ours']:.1f}x the best of each (target 5x); least {worst[0]:.2f}x,"
-        f" {worst[1]} (target 0.9x) |"
+        f"| sum | {cells} | {best / totals['ours']:.1f}x the best of each (target 15x); least {worst[0]:.2f}x,"
+        f" {worst[1]} (target 1x) |"
     )
+    print(f"\nPillow's own work on a JPEG file: {1000 * of_pillow(image):.1f} ms")
     return totals["ours"] / len(names)
+
+
+def of_pillow(image: np.ndarray) -> float:
+    """Return the median seconds in which Pillow encodes and decodes an image as jpeg_compression has it: what
+    no caller can save.
+    """
+    taken = []
+    for _ in range(GOES + 1):
+        file = io.BytesIO()
+        picture = Image.fromarray(image)
+
+        def work(file: io.BytesIO = file, picture: Image.Image = picture) -> None:
+            picture.save(file, "JPEG", quality=15, subsampling=2)
+            Image.open(file).load()
+
+        taken.append(seconds(work))
+    return statistics.median(taken[1:])
 
 
 def agreement(image: np.ndarray, peer: Corrupt) -> None:

@@ -42,6 +42,17 @@ def test_a_call_that_would_take_longer_than_compiling_is_compiled_at_once() -> N
     assert names(Kernels(OURS, seconds=4), 5) == [OURS]
 
 
+@pytest.mark.usefixtures("small")
+def test_seconds_are_of_no_use_once_the_choice_is_made() -> None:
+    """So that regions, which count the labels of their maps for it, can leave that out."""
+    kernels = Kernels(OURS, seconds=4)
+    said = [kernels.settled]
+    for each in (1, 5):
+        kernels.ready(each)
+        said.append(kernels.settled)
+    assert said == [False, False, True]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_kernels_that_numba_keeps_are_used_as_soon_as_they_pay_for_its_import() -> None:
