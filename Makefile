@@ -99,7 +99,7 @@ check: test test-slow lint types layers wheel docs  ## all that .ci/run does, an
 	@touch $@ .venv/.run-ready
 
 bench: .venv/.bench-ready  ## measured ratios against named peers, which it installs first
-	$(BIN)/python benchmarks/run.py
+	FAULTSCAPE_NUMBA=1 $(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/measure.py
 
 benchmark-heads: .venv/.test-ready  ## heads that estimate uncertainty on CamVid, four hours of resumable jobs; needs FAULTSCAPE_DATA

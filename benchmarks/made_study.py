@@ -16,6 +16,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pyarrow as pa
 from made_maps import maps
 
 from faultscape.classes.class_lists import resolve
@@ -23,9 +24,10 @@ from faultscape.maps import runs
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name, write_corpus
+from faultscape.study.tables.corpus import part_name, put_tables
 
 CLASSES, SHARD, SCENES = 12, 1024, 40
+_AT_ONCE = 1 << 16
 
 
 def names(models: int) -> tuple[str, ...]:
@@ -72,27 +74,28 @@ def write_collected(
     """Write a study as collect would leave it, of pictures that are not there."""
     root.mkdir()
     write_settings(root, Settings(classes=class_settings(resolve(classes)), shard=shard))
-    hashes = np.random.default_rng(0).integers(-(2**63), 2**63, images).tolist()
+    rng = np.random.default_rng(0)
 
-    def rows() -> Iterator[Image]:
-        for k, dhash in enumerate(hashes):
-            id_, digest = identity(k), hashlib.sha256(b"%d" % k).hexdigest()
-            yield Image(
-                id_,
-                f"/data/photos/{id_}.png",
-                "main",
-                "pool",
-                "clean",
-                "",
-                side,
-                side,
-                digest,
-                dhash,
-                id_,
-                k // shard,
+    def tables() -> Iterator[pa.Table]:
+        for first in range(0, images, _AT_ONCE):
+            numbers = range(first, min(images, first + _AT_ONCE))
+            ids = [identity(k) for k in numbers]
+            same = {"set": "main", "role": "pool", "condition": "clean", "parent": "", "group": ""}
+            yield pa.table(
+                {
+                    **{name: pa.array([word] * len(ids)) for name, word in same.items()},
+                    "id": pa.array(ids),
+                    "near_duplicate_of": pa.array(ids),
+                    "source": pa.array([f"/data/photos/{id_}.png".encode() for id_ in ids]),
+                    "width": pa.array([side] * len(ids), pa.int32()),
+                    "height": pa.array([side] * len(ids), pa.int32()),
+                    "digest": pa.array([hashlib.sha256(b"%d" % k).hexdigest() for k in numbers]),
+                    "dhash": pa.array(rng.integers(-(2**63), 2**63, len(ids))),
+                    "shard": pa.array([k // shard for k in numbers], pa.int32()),
+                }
             )
 
-    write_corpus(root, list(rows()))
+    put_tables(root / "corpus.parquet", tables())
 
 
 def write_predicted(root: Path, images: int, models: int, side: int, shard: int = SHARD) -> None:

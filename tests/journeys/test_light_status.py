@@ -11,7 +11,7 @@ import pytest
 
 import undoing
 
-HEAVY = ("scipy", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime")
+HEAVY = ("scipy", "pandas", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime")
 
 
 def loaded(study: str) -> list[str]:
@@ -31,3 +31,8 @@ def test_status_loads_nothing_that_images_answers_or_rankings_need(tmp_path: Pat
     for file in study.glob("selection*"):
         file.unlink()
     assert loaded(str(study)) == []
+
+
+@pytest.mark.slow
+def test_status_reads_a_verdict_without_the_libraries_that_made_it(tmp_path: Path) -> None:
+    assert loaded(undoing.copy_of("finished", tmp_path / "study")) == []

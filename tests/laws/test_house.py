@@ -341,7 +341,6 @@ LATE = {  # our own that are imported where they are used, and why
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "reading/answers.py": "Arrow's functions are 10 MiB, which status does without",
     "study/tables/corpus.py": "Arrow's functions are 10 MiB, which status does without",
-    "study/tables/pool.py": "Arrow's functions are 10 MiB, which status does without",
     "reading/study.py": "lines that merge masks, for a mistake alone",
     "results/codec.py": "NumPy, for arrays alone",
     "results/table.py": "Arrow, when a table is asked for",

@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
@@ -132,6 +131,8 @@ def _means(
     """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image,
     two values and weight.
     """
+    from scipy.sparse import csr_array
+
     b, i = weights.shape
     out = np.full((b, 2, j * j), np.nan)
     if not len(pair):

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.ranking import intervals
@@ -243,6 +242,8 @@ def ranking(
     >>> said.order, said.simultaneous_rank_interval, said.best_set
     (['c', 'a', 'b'], {'a': [2, 3], 'b': [2, 3], 'c': [1, 1]}, ['c'])
     """
+    from scipy.special import stdtrit
+
     least = least or (LEAST if groups else FEW)
     order = sorted(
         range(len(models)),
@@ -316,6 +317,8 @@ def _mean_intervals(
     """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their
     replicates.
     """
+    from scipy.special import stdtrit
+
     out = np.full((len(decided), 2), np.nan)
     for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
         sizes = (

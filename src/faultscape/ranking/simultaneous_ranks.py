@@ -14,7 +14,6 @@ Wieczorek 2020, Neuhof and Benjamini 2026 (the level of a single task). Exact te
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betainc, stdtr
 
 from faultscape.errors import RankingError
 from faultscape.maps import checked_arrays
@@ -168,6 +167,8 @@ def _one_sided(mean: np.ndarray, error: np.ndarray, degrees: np.ndarray) -> np.n
     """Return the probability of a mean this large or larger under no difference; without error, 0 if it is
     positive, 1 otherwise.
     """
+    from scipy.special import stdtr
+
     sharp = np.where(mean > 0, 0.0, 1.0)
     t = np.divide(mean, error, out=np.zeros(np.shape(mean)), where=error > 0)
     p = stdtr(degrees, -t)
@@ -181,4 +182,6 @@ def _at_least(wins: np.ndarray, games: np.ndarray) -> np.ndarray:
     >>> _at_least(np.array([0, 2, 3]), np.array([3, 3, 3]))
     array([1.   , 0.5  , 0.125])
     """
+    from scipy.special import betainc
+
     return np.where(wins > 0, betainc(np.maximum(wins, 1), games - wins + 1, 0.5), 1.0)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
 
 from faultscape.metrics.intervals.slopes import Linear, mean_over_cells, mean_over_images, student_interval
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
@@ -170,6 +169,8 @@ def share_interval(value: float, variance: float, count: int) -> np.ndarray:
     >>> share_interval(1.0, 0.0, 8).round(3).tolist()
     [0.631, 1.0]
     """
+    from scipy.special import betaincinv, stdtrit
+
     tail = (1 - LEVEL) / 2
     trials = float(count)
     if variance > 0 and 0 < value < 1:
@@ -182,6 +183,8 @@ def share_interval(value: float, variance: float, count: int) -> np.ndarray:
 
 
 def _student(value: float, variance: float, count: int) -> np.ndarray:
+    from scipy.special import stdtrit
+
     half = stdtrit(count - 1, (1 + LEVEL) / 2) * np.sqrt(variance)
     return np.array([value - half, value + half])
 

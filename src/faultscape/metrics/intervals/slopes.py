@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
 
@@ -110,6 +109,8 @@ def student_interval(number: Linear, units: Units, level: float = LEVEL) -> np.n
     ... ).tolist()
     [1.537, 5.463]
     """
+    from scipy.special import stdtrit
+
     count = units.known(number.slopes)
     spread = (units.totals(number.slopes) ** 2).sum(0)
     degrees = np.maximum(count - 1, 1)

@@ -25,7 +25,6 @@ weights, and the bound by the number of images that differ, are ours.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ranking.drawn.estimates import TRUST, UNSEEN
@@ -164,6 +163,8 @@ def mixture(mean: np.ndarray, variance: np.ndarray, worth: np.ndarray, freedom: 
     >>> mixture(np.array([0.2, -0.2]), np.array([0.002, 0.002]), np.array(100.0), np.array(99.0)).round(2)
     array([ 7.73, -2.88])
     """
+    from scipy.special import log_ndtr
+
     known = variance > 0
     z = as_normal(mean / np.sqrt(np.where(known, variance, 1.0)), freedom)
     share = worth * SPREAD / (1 + worth * SPREAD)

@@ -12,7 +12,6 @@ ours.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ranking.drawn.estimates import Estimates
@@ -92,4 +91,6 @@ def margin_intervals(found: Estimates, level: float = LEVEL) -> np.ndarray:
 
 
 def _factor(found: Estimates, level: float) -> float:
+    from scipy.special import stdtrit
+
     return float(stdtrit(found.freedom, (1 + level) / 2)) if found.freedom else np.nan

@@ -10,7 +10,6 @@ Source: Yan et al. 2021, eq. 6; Tsukida and Gupta 2011.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from faultscape.ranking.methods.likelihood import maximise
 
@@ -28,6 +27,8 @@ def thurstone(weights: np.ndarray) -> np.ndarray:
     >>> thurstone(np.array([[1.0, 3.0], [0.0, 1.0]]))
     array([nan, nan])
     """
+    from scipy.special import log_ndtr
+
     scores = maximise(weights, log_ndtr, _slopes)  # S0 eq. 6
     return scores + 1 / np.maximum((~np.isnan(scores)).sum(-1, keepdims=True), 1)
 
@@ -36,5 +37,7 @@ def _slopes(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return m = phi / Phi, the slope of log Phi, and minus its curvature, m (x + m); stable in the far left
     tail.
     """
+    from scipy.special import erfcx
+
     mills = np.sqrt(2 / np.pi) / erfcx(-np.minimum(x, 35.0) / np.sqrt(2))
     return mills, mills * (x + mills)

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from faultscape.errors import RankingError
 from faultscape.metrics.intervals.units import LEVEL
@@ -163,6 +162,8 @@ def needed(question: str, losses: np.ndarray, found: Curve) -> np.ndarray:
     >>> needed("best", np.array([[0.10, 0.12]]), flat)  # 1 / (1 / 10000 + (.02 / 1.645)^2 / .2)
     array([1192.])
     """
+    from scipy.special import ndtr
+
     if question not in QUESTIONS:
         raise RankingError(f"question {question!r} is not known; it is one of {', '.join(QUESTIONS)}")
     losses = np.asarray(losses, dtype=float)
@@ -245,6 +246,8 @@ def limit_of_all(models: int) -> float:
     >>> round(limit_of_all(2), 2), round(limit_of_all(10), 2)
     (1.96, 3.26)
     """
+    from scipy.special import ndtri
+
     return float(ndtri(1 - (1 - LEVEL) / (models * (models - 1))))
 
 
@@ -252,6 +255,8 @@ def _proof(models: int) -> float:
     """Return how many standard errors a difference must have to pass the test of one pair among all, with a
     power of 80 %.
     """
+    from scipy.special import ndtri
+
     return limit_of_all(models) + float(ndtri(POWER))
 
 
@@ -263,6 +268,8 @@ def scores_needed(found: Curve, within: float = 0.01) -> float:
     >>> scores_needed(flat)  # 1 / (1 / 10000 + (.01 / 1.96)^2 / .09)
     2570.0
     """
+    from scipy.special import ndtri
+
     if not within > 0:
         raise RankingError(f"a score can be asked for within more than 0; got {within}")
     if np.isnan(found.models).any():

@@ -14,7 +14,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from faultscape.ranking.planning.label_needs import POWER, WORLDS, limit_of_all
 from faultscape.ranking.planning.label_variances import Curve
@@ -69,6 +68,8 @@ def points_to_tell(gap: Gap, used: int, models: int) -> PointNeed:
     >>> [100 * round(number / 100) for number in far]
     [700, 200, 5600]
     """
+    from scipy.special import ndtri
+
     half = gap.interval[1] - gap.difference
     if not half > 0:
         return PointNeed(np.inf, np.inf, np.inf)
@@ -80,6 +81,8 @@ def points_to_tell(gap: Gap, used: int, models: int) -> PointNeed:
 
 def _size(difference: float, error: float, share: float) -> float:
     """Return the size below which a difference with this standard error lies with probability ``share``."""
+    from scipy.special import ndtr
+
     low = 0.0
     high = abs(difference) + 10 * error
     for _ in range(60):
@@ -139,6 +142,8 @@ def points_for_score(covariance: np.ndarray, half: float) -> int:
     >>> points_for_score(np.diag([0.04, 0.09]), 0.03)
     385
     """
+    from scipy.special import ndtri
+
     return int(np.ceil(np.diagonal(covariance).max() * (ndtri(0.975) / half) ** 2))
 
 

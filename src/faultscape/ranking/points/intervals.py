@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from faultscape.errors import RankingError
 from faultscape.metrics.intervals.units import LEAST, LEVEL
@@ -114,12 +113,16 @@ def spread_over_groups(sums: np.ndarray, groups: np.ndarray, found: PointScores)
 
 def point_intervals(found: PointScores, spread: Spread, level: float = LEVEL) -> np.ndarray:
     """Return (J, 2) intervals of the scores, between 0 and 1."""
+    from scipy.special import stdtrit
+
     half = stdtrit(spread.freedom, (1 + level) / 2) * spread.error
     return np.clip(found.score[:, None] + half[:, None] * np.array([-1, 1]), 0, 1)
 
 
 def point_difference_intervals(found: PointScores, spread: Spread, level: float = LEVEL) -> np.ndarray:
     """Return (J, J, 2) intervals of the score of the row model minus that of the column model."""
+    from scipy.special import stdtrit
+
     gap = found.score[:, None] - found.score
     half = stdtrit(spread.freedom_of_differences, (1 + level) / 2) * spread.error_of_differences
     return gap[..., None] + half[..., None] * np.array([-1, 1])
@@ -129,6 +132,8 @@ def how_well_known(spread: Spread, level: float = LEVEL) -> tuple[float, float]:
     """Return by how much a score, and the difference of two scores, may be off: medians over models and pairs
     of half the intervals' widths; NaN for the difference if there is one model.
     """
+    from scipy.special import stdtrit
+
     own = stdtrit(spread.freedom, (1 + level) / 2) * spread.error
     gaps = stdtrit(spread.freedom_of_differences, (1 + level) / 2) * spread.error_of_differences
     pairs = gaps[np.triu_indices(len(own), 1)]
@@ -139,6 +144,8 @@ def better_p_values(found: PointScores, spread: Spread) -> np.ndarray:
     """Return (J, J) one-sided p-values that the row model is better than the column model; NaN for a model
     and itself, and where the difference has no standard error.
     """
+    from scipy.special import stdtr
+
     gap = found.score[:, None] - found.score
     error = spread.error_of_differences
     ratio = np.divide(gap, error, out=np.where(gap > 0, np.inf, -np.inf), where=error > 0)

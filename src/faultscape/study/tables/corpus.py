@@ -161,12 +161,12 @@ class Corpus:
         the file only those parts are read that may hold one of them, and nothing is kept.
         """
         asked = list(ids)
-        found = [pa.table({name: pa.array([], _TYPES.get(name, pa.string())) for name in names})]
+        found = [pa.table({name: pa.nulls(0, _TYPES.get(name, pa.string())) for name in names})]
         if self._file is None or not asked:
             return found[0]
         import pyarrow.compute as pc
 
-        wanted = pc.SetLookupOptions(value_set=pa.array(asked, pa.string()))
+        wanted = pc.SetLookupOptions(value_set=words(asked))
         least, most = min(asked), max(asked)
         with _damage_of(self.root / CORPUS):
             place = self.names.index("id")
@@ -243,8 +243,7 @@ class Corpus:
 
     def each_digest(self) -> Iterator[tuple[int, list[tuple[str, str]]]]:
         """Yield (number, (id, digest) of each image) of every shard, in corpus order."""
-        columns = self.columns("shard", "id", "digest").to_pydict()
-        for number, rows in groupby(zip(*columns.values(), strict=True), key=lambda row: row[0]):
+        for number, rows in groupby(self.each_row("shard", "id", "digest"), key=lambda row: row[0]):
             yield number, [(id_, digest) for _, id_, digest in rows]
 
     @cached_property
@@ -296,6 +295,20 @@ def whole_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     chunks = [np.from_dlpack(part) for part in parts]
     return np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
+
+
+def bits(mask: np.ndarray) -> pa.BooleanArray:
+    """Return a mask (I,) as Arrow's, without ``pa.array``, which imports pandas too."""
+    return pa.BooleanArray.from_buffers(
+        pa.bool_(), len(mask), [None, pa.py_buffer(np.packbits(mask, bitorder="little"))]
+    )
+
+
+def words(texts: Sequence[str]) -> pa.StringArray:
+    """Return texts as Arrow's, as `bits` does."""
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
 
 
 def read_corpus(root: Path, shard: int | None = None) -> list[Image]:

@@ -17,7 +17,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from faultscape.study.tables.corpus import Corpus, duplicates_column, tie_key, whole_numbers
+from faultscape.study.tables.corpus import Corpus, bits, duplicates_column, tie_key, whole_numbers
 from faultscape.ties import tie_values
 
 _AT_ONCE = 8192
@@ -63,14 +63,14 @@ def read_groups(corpus: Corpus) -> dict[str, str]:
     """Return {id: group} of the images of a study that belong to a group (`collect --group`); empty if none
     does.
     """
-    import pyarrow.compute as pc
-
     if "group" not in corpus.names or duplicates_column(corpus.names) == "group":
         # earlier versions stored near-duplicates there
         return {}
-    table = corpus.columns("id", "group")
-    table = table.filter(pc.call_function("not_equal", [table["group"], ""]))
-    return dict(zip(table["id"].to_pylist(), table["group"].to_pylist(), strict=True))
+    groups = dict[str, str]()
+    for id_, group in corpus.each_row("id", "group"):
+        if group:
+            groups[id_] = group
+    return groups
 
 
 def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None = None) -> Pool:
@@ -100,10 +100,9 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
 
 def _rows(corpus: Corpus, *names: str) -> Iterator[pa.Table]:
     """Yield columns of the pool's images, some thousands at a time."""
-    import pyarrow.compute as pc
-
     for table in corpus.each_table("role", *names) if corpus.names else ():
-        yield table.filter(pc.call_function("equal", [table["role"], "pool"]))
+        inside = np.array([role == "pool" for role in table["role"].to_pylist()])
+        yield table if inside.all() else table.filter(bits(inside))
 
 
 def _ids_at(corpus: Corpus, places: np.ndarray) -> dict[int, str]:
@@ -167,7 +166,7 @@ def pool_digest(corpus: Corpus) -> str:
         return ""
     digest = hashlib.sha256()
     names = ["id", duplicates_column(corpus.names)]
-    held = pa.table({name: pa.array([], pa.string()) for name in names})
+    held = pa.table({name: pa.nulls(0, pa.string()) for name in names})
     for table in chain(_rows(corpus, *names), [None]):
         held = held if table is None else pa.concat_tables([held, table.select(names)])
         while len(held) >= (1 if table is None else _AT_ONCE):

@@ -46,7 +46,7 @@ def about_leader(
         scores[other] = {
             image: values[:, k] for k, image in enumerate(labelled) if image in chosen and known[k]
         }
-    there = [image for image in study.corpus.images() if image.id in counted]
+    there = study.corpus.images(counted)
     keys = study.corpus.tie_keys([image.id for image in there])
     there = [there[k] for k in tie_order(keys, ids=[image.id for image in there]).tolist()]
     by_truth = {}
