@@ -217,6 +217,11 @@ FIGURES: dict[str, tuple[tuple[Any, ...], ...]] = {  # some rows of each figure 
     ),
     "cases": (("unet", 3, 1, 0, 2, 6), (HOSTILE, 0, 0, 0, 0, 0)),
     "pairs": (("unet", HOSTILE, 3, 1, 0, 2, 6, 2 / 3, 1 / 6), ("unet", "copy", 0, 0, 0, 0, 0, None, None)),
+    "oracle": (
+        (None, None, 1, 1.0, None, None),
+        (None, None, 9, 0.5, 0.25, 0.75),
+        ("unet", HOSTILE, 9, 0.5, 0.25, 0.75),
+    ),
     "transfer": ((0, 3, 0.75), (1, 1, 0.25)),
     "growth": ((1, None), (2, 0.5), (3, 1.0)),
     "without": ((HOSTILE, 4, 0.5, 2.0, "unet"), ("unet", 4, None, None, None)),

@@ -101,7 +101,13 @@ def test_pairs_of_classifiers_end_in_cases_with_their_accuracies() -> None:
     made = found(
         facts(slots=Slots(MODELS, {"selector": "mad", "top": 3}, tuple(rows)), values=right, bands=())
     )
-    assert [*made] == ["pairs"]
+    assert [*made] == ["pairs", "oracle"]
+    every = [(1, 1.0), (2, 1.0), (3, pytest.approx(2 / 3))]
+    assert [row[:4] for row in made["oracle"].rows] == [
+        *((None, None, k, share) for k, share in every),
+        *(("a", "b", k, share) for k, share in every),
+    ]
+    assert {row[4:] for row in made["oracle"].rows} == {(None, None)}  # too few for an interval
     assert made["pairs"].rows == (("a", "b", 1, 1, 0, 1, 3, pytest.approx(2 / 3), pytest.approx(1 / 3)),)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from faultscape import nouns
 from faultscape.errors import RankingError, closest, counted
-from faultscape.metrics.intervals.units import LEVEL
+from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import JsonObject
 from faultscape.ranking.assembly import Findings, assemble
 from faultscape.ranking.catalogue import Ranking, entry, pair_flow, taking, words_of
@@ -29,10 +29,10 @@ from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.methods.perron import consistency_ratio, dominance, smoothed_accuracy
 from faultscape.ranking.methods.sandwich import standard_errors
 from faultscape.ranking.pair_cases import PairCounts, pair_counts
-from faultscape.ranking.panel import Panel, RankingOptions
-from faultscape.ranking.replicates import INTERVAL, linked, reused, with_intervals
-from faultscape.ranking.stability import connectivity, stability
-from faultscape.standings import Stability, Standings, labelled_note
+from faultscape.ranking.panel import Panel, RankingOptions, group_numbers
+from faultscape.ranking.replicates import INTERVAL, linked, reused, share_interval, with_intervals
+from faultscape.ranking.stability import connectivity, places_shown, stability
+from faultscape.standings import FEW, Stability, Standings, labelled_note
 
 
 class PairSlot(Protocol):
@@ -167,6 +167,79 @@ class PairsOfClassifiers:
         met = pair_counts(first, second, image, panel.scores).total[0]
         places = [cast("nouns.PairSlot", row).place for row in self.rows]
         return stability("perron", score, panel.models, takes_part, places, met)
+
+
+@dataclass(frozen=True)
+class EitherRight:
+    """On what share of the first images of a pair at least one of its two models is right, which an oracle
+    that picks between them would reach, by the number of labels; '' for both models where all pairs are taken
+    together. An end of an interval is NaN for fewer than ten images, or six groups.
+    """
+
+    model_a: str
+    model_b: str
+    labels: tuple[int, ...]
+    share: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+def either_right(
+    models: Sequence[str],
+    rows: Sequence[nouns.PairSlot],
+    correct: np.ndarray,
+    images: Sequence[str],
+    groups: Mapping[str, str] | None = None,
+) -> list[EitherRight]:
+    """Return the curve of all pairs together, in the order of their places, and that of each pair; labels
+    that do not decide for both models are left out. An image that serves many pairs counts as one in an
+    interval, as do all images of a group.
+
+    >>> rows = [
+    ...     nouns.PairSlot("mad", 1, 1, "a", "b", "cat", "car", k, "xyz"[k - 1], 1, 1, 1, 9) for k in (1, 2)
+    ... ]
+    >>> either_right(["a", "b"], rows, np.array([[1.0, 0], [0, 0]]), ["x", "y"])[1].share
+    (1.0, 0.5)
+    """
+    first, second, image = pair_places(models, rows, images)
+    numbers = group_numbers(images, groups)
+    unit, least = (np.arange(len(images)), FEW) if numbers is None else (numbers, LEAST)
+    place = np.array([row.place for row in rows])
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    right = np.full(len(rows), np.nan)  # where one is not decided, or there is no label
+    there = image >= 0
+    right[there] = correct[first[there], image[there]] + correct[second[there], image[there]]
+    order = np.lexsort((high, low, place))
+    order = order[~np.isnan(right[order])]
+    _, once = np.unique(np.stack([low, high, image])[:, order], axis=1, return_index=True)
+    order = order[np.sort(once)]  # an image counts once for its pair
+    low, high, image, right = (column[order] for column in (low, high, image, right))
+    if not len(order):
+        return []
+    found = [_curve("", "", right > 0, unit[image], least)]
+    for a, b in sorted({*zip(low.tolist(), high.tolist(), strict=True)}):
+        mine = (low == a) & (high == b)
+        found.append(_curve(models[int(a)], models[int(b)], right[mine] > 0, unit[image[mine]], least))
+    return found
+
+
+def _curve(model_a: str, model_b: str, right: np.ndarray, unit: np.ndarray, least: int) -> EitherRight:
+    """Return the shares of ``right`` (N,) among the first, with intervals of whole units (N,), from
+    ``least`` of them on.
+    """
+    shown = places_shown(len(right))
+    out = []
+    for number in shown.tolist():
+        share = float(right[:number].mean())
+        _, of, sizes = np.unique(unit[:number], return_inverse=True, return_counts=True)
+        ends = np.full(2, np.nan)
+        if len(sizes) >= least:
+            apart = np.bincount(of, right[:number] - share)
+            variance = float((apart**2).sum()) / number**2 * len(sizes) / (len(sizes) - 1)
+            ends = share_interval(share, variance, sizes)
+        out.append((number, share, *ends.tolist()))
+    labels, share, low, high = zip(*out, strict=True)
+    return EitherRight(model_a, model_b, labels, share, low, high)
 
 
 def _partly_labelled(first: np.ndarray, second: np.ndarray, image: np.ndarray, panel: Panel) -> np.ndarray:

@@ -317,8 +317,6 @@ def _mean_intervals(
     """Return (J, 2) intervals of means of numbers between 0 and 1 from (1 + B, J) of them and their
     replicates.
     """
-    from scipy.special import stdtrit
-
     out = np.full((len(decided), 2), np.nan)
     for k in np.flatnonzero((len(scores) > 2) & ~np.isnan(scores[0])).tolist():
         sizes = (
@@ -328,11 +326,23 @@ def _mean_intervals(
         )
         if (n := len(sizes)) < least:
             continue
-        variance = np.nanvar(scores[1:, k]) * n / (n - 1)  # the bootstrap's divides by n, not n - 1
-        factor = float(stdtrit(n - 1, (1 + LEVEL) / 2))
-        unit = 1 / n if group is None else _unit(float(variance), scores[0, k], sizes)
-        out[k] = intervals.share_intervals(scores[:1, k], np.array([variance]), unit, factor)[0]
+        variance = float(np.nanvar(scores[1:, k])) * n / (n - 1)  # the bootstrap's divides by n, not n - 1
+        out[k] = share_interval(scores[0, k], variance, sizes)
     return out
+
+
+def share_interval(share: float, variance: float, sizes: np.ndarray) -> np.ndarray:
+    """Return (2,) Wilson's interval of a share with this ``variance``, of whole groups of these ``sizes``
+    (G,), with Student's t.
+
+    >>> share_interval(0.5, 0.25 / 9, np.ones(10)).round(2)
+    array([0.2, 0.8])
+    """
+    from scipy.special import stdtrit
+
+    factor = float(stdtrit(len(sizes) - 1, (1 + LEVEL) / 2))
+    unit = 1 / len(sizes) if (sizes == 1).all() else _unit(variance, share, sizes)
+    return intervals.share_intervals(np.array([share]), np.array([variance]), unit, factor)[0]
 
 
 def _unit(variance: float, share: float, sizes: np.ndarray) -> float:

@@ -162,6 +162,19 @@ FIGURES: tuple[FigureKind, ...] = (
         "Wang et al. 2020, section 3.2",
     ),
     FigureKind(
+        "oracle",
+        "on what share of a pair's first images at least one of its two classifiers is right",
+        (
+            Column("model_a", "text", "one model of the pair; null for all pairs together"),
+            Column("model_b", "text", "the other; null for all pairs together"),
+            Column("labels", "count", "how many labels are used, in the order of the places"),
+            Column("either_right", "number", "share on which one of the two is right, or both", "0 to 1"),
+            Column("low", "number", "lower end of its 95 % interval; null for fewer than ten images"),
+            Column("high", "number", "upper end of its 95 % interval"),
+        ),
+        "Wang et al. 2020, section 2.1",
+    ),
+    FigureKind(
         "transfer",
         "on how many duels' images models outside the duel fail too",
         (

@@ -46,6 +46,15 @@ def drawn(ax: Axes | None, figure: str, title: str, rows: Records) -> Axes:
         return plots.curves(
             ax, {"correlation": line}, labels=("share of the places", "Spearman"), title=title, dots=True
         )
+    if figure == "oracle":
+        most = max(row["labels"] for row in rows)
+        lines: dict[str, tuple[list[float], list[float]]] = {}
+        for row in rows:
+            both = f"{row['model_a']}, {row['model_b']}" if row["model_a"] else "all pairs"
+            across, up = lines.setdefault(both, ([], []))
+            across.append(row["labels"] / most)
+            up.append(row["either_right"])
+        return plots.curves(ax, lines, labels=("share of the labels", "either is right"), title=title)
     return _bars(ax, figure, title, rows)
 
 

@@ -10,9 +10,10 @@ import itertools
 import math
 from collections.abc import Callable
 
+from faultscape.ranking.classifiers import either_right
 from faultscape.reporting.competition import outcomes
 from faultscape.reporting.competition.figure_data import FIGURES, FigureData, Plain
-from faultscape.reporting.competition.page import Facts
+from faultscape.reporting.competition.page import Facts, PairFacts
 from faultscape.reporting.view import Box
 from faultscape.results.table import Cell, Row, Rows
 
@@ -99,6 +100,18 @@ def _pairs(facts: Facts, _: float) -> Rows:
     return [(one.model_a, one.model_b, *one.counts, one.total, one.better, one.gap) for one in found]
 
 
+def _oracle(facts: Facts, _: float) -> Rows:
+    if not facts.slots.pairs or not facts.labelled:
+        return []
+    groups = facts.groups if isinstance(facts, PairFacts) else {}
+    found = either_right(facts.slots.models, facts.slots.pairs, facts.values, facts.labelled, groups)
+    return [
+        (one.model_a or None, one.model_b or None, *row)
+        for one in found
+        for row in zip(one.labels, one.share, one.low, one.high, strict=True)
+    ]
+
+
 def _transfer(facts: Facts, _: float) -> Rows:
     models = facts.slots.models
     if not facts.slots.duels or not facts.labelled or not facts.bands or len(models) < 3:
@@ -146,6 +159,7 @@ _ROWS: dict[str, Callable[[Facts, float], Rows]] = {
     "quartiles": _quartiles,
     "cases": _cases,
     "pairs": _pairs,
+    "oracle": _oracle,
     "transfer": _transfer,
     "growth": _growth,
     "without": _without,

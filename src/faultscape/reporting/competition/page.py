@@ -19,6 +19,7 @@ import numpy as np
 from faultscape.metrics.catalogue import METRICS
 from faultscape.nouns import Agreement, Classes, Slots
 from faultscape.ranking import catalogue
+from faultscape.ranking.classifiers import EitherRight, either_right
 from faultscape.reporting.competition import other_questions, outcomes, speed_charts, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, PairPictures, size_labels
@@ -108,6 +109,7 @@ class PairFacts(Facts):
 
     cards: list[ClassCard]
     images_left_out: int = 0
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,18 +215,43 @@ def _context(facts: Facts) -> dict[str, Any]:
     }
 
 
+def _oracle(either: Sequence[EitherRight]) -> dict[str, Any]:
+    """Return the curve of all pairs with its axis, and the pair that is right most often together."""
+    every, *pairs = either
+    points = tuple(
+        ChartPoint(
+            k,
+            share,
+            up=None if math.isnan(low) else (low, high),
+            says=f"{k} labels: {number(share, 2)} ({number(low, 2)} to {number(high, 2)})",
+        )
+        for k, share, low, high in zip(every.labels, every.share, every.low, every.high, strict=True)
+    )
+    return {
+        "line": Line("either", points),
+        "last": points[-1],
+        "x": _places(every.labels[-1]),
+        "best": max(pairs, key=lambda pair: pair.share[-1]),
+    }
+
+
+def _places(most: int) -> Axis:
+    """Return the axis of numbers from 1."""
+    step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
+    ticks = tuple(float(k) for k in range(1, most + 1) if k == 1 or k % step == 0)
+    return Axis(1, max(most, 2), ticks)
+
+
 def _top_k(stability: Stability) -> dict[str, Any]:
     """Return the curve of the correlations with the whole ranking, by the number of places, and its axes."""
     places = stability.top_k_places or range(1, len(stability.top_k) + 1)
     most = places[-1] if places else 0
-    step = next(m for m in (1, 2, 5, 10, 20, 50, 100, 1000, 10000, 100000) if most / m <= 7)
     points = [
         None if value is None else ChartPoint(k, value, says=f"k = {k}: {number(value)}")
         for k, value in zip(places, map(standing_tables.known, stability.top_k), strict=True)
     ]
-    ticks = tuple(float(k) for k in range(1, most + 1) if k == 1 or k % step == 0)
     up = axis([*(point.y for point in points if point), 1.0, 0.0])
-    return {"line": Line("correlation", tuple(points)), "x": Axis(1, max(most, 2), ticks), "y": up}
+    return {"line": Line("correlation", tuple(points)), "x": _places(most), "y": up}
 
 
 def _lines(facts: Facts, place: str) -> dict[str, str]:
@@ -323,6 +350,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
     )
     decided = [pair for pair in ends if pair.total]
     matrices = standings.matrices if standings else {}
+    either = either_right(facts.slots.models, facts.slots.pairs, facts.values, facts.labelled, facts.groups)
     points = []
     for pair in decided:
         name = f"{pair.model_a}, {pair.model_b}"
@@ -340,6 +368,7 @@ def _of_pairs(facts: PairFacts) -> dict[str, Any]:
         "decided": sum(pair.total for pair in decided),
         "points": points,
         "observed": outcomes.observed(ends),
+        "oracle": _oracle(either) if either else None,
         "pairs": True,
         "reference_words": "the labels of the two models that disagree most",
     }

@@ -60,7 +60,7 @@ def class_facts(study: Study, common: Facts, options: ReportOptions, *, pairs: b
         "sections": sections_of_classifiers(study, common, said, by_id or study.image_rows),
     }
     if pairs:
-        return PairFacts(**(vars(common) | more), cards=cards)
+        return PairFacts(**(vars(common) | more), cards=cards, groups=study.groups)
     return DrawFacts(**(vars(common) | more), classifies=True, class_cards=cards)
 
 
