@@ -125,11 +125,11 @@ def search(
     jobs = [DuelJob(str(study.root), number, models, define) for number in sorted(study.shard_sizes)]
     shards = "faultscape.verbs.select.duels:shard"
     items = len(drawn)
+    every = drawn.families if alone is None else np.arange(items)
     for place, data in fill.gather(
         study.root, shards, jobs, title=title, items=items, engine=engine, workers=workers
     ):
         start = int(np.searchsorted(drawn.shards, jobs[place].number))
-        every = np.arange(items)
         size = int.from_bytes(data[:_SIZE], "little")
         for cells, part, families in (
             (best, data[_SIZE : _SIZE + size], drawn.families),
