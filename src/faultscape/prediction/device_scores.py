@@ -39,6 +39,10 @@ class DeviceScores:
     def __getitem__(self, place: Any) -> Any:
         return DeviceScores(self._tensor[place])
 
+    def transpose(self, *axes: int) -> DeviceScores:
+        """Return the scores with their axes in another order, as those of an array."""
+        return DeviceScores(self._tensor.permute(*axes))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = self._tensor.cpu().numpy()
         return found if dtype in (None, found.dtype) else found.astype(dtype, copy=copy is not False)

@@ -73,6 +73,7 @@ class Network:
     name = ""  # its name in errors
     batch = BATCH  # prepared images that run at once
     device = "cpu"  # a readable name of where it runs
+    score_on = "processor"  # or "device": where labels and scores are made of its logits
     class_names: list[str]  # of its channels; empty if unknown
     # known at the latest after the trial; None if it gives labels
     channels: int | None = None
@@ -235,6 +236,15 @@ class Network:
             f"{self.name}: returned one channel of fractional numbers, whose largest is always class 0;"
             " return one channel per class, or labels"
         )
+
+
+def need_torch(name: str, what: str = "running it") -> Any:
+    """Return torch; ModelError, which says ``what`` needs it, where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        raise ModelError(f"{name}: {what} needs torch; install faultscape[torch]") from None
+    return torch
 
 
 def _floats(scores: np.ndarray | DeviceScores) -> Any:
