@@ -347,6 +347,8 @@ class Definition(TypedDict, total=False):
     keep_duplicates: bool  # whether near-duplicates count as images of their own
     concordance: str  # for label maps: a name of METRICS, or file.py:function
     concordance_file: str  # digest of the file of your own concordance
+    combined: str  # several measures, joined by +: their mean rank chooses, ``concordance`` scores the models
+    combined_file: str  # digests of your own files among the others of these
     over: Over  # for label maps: the classes that a mean is over
     constraints: Constraints  # for duels: which images a cell may take
     groups: list[str]  # for duels: names of the classes that have cells; [''] with constraints none
@@ -508,14 +510,21 @@ def _slots_text(slots: Slots, labelled: int) -> str:
         )
         goals = {"order": "drawn for the order of the models", "best": "drawn for the best model"}
         by = f"drawn by the selector {slots.definition['selector']}"
-        how = f", {goals.get(str(slots.definition.get('goal')), by)}{rounds}"
+        how = f", {goals.get(str(slots.definition.get('goal')), by)}{_combined_text(slots)}{rounds}"
         if not labelled:
             return f"{counted(len(draws), 'image')} to label{how}{all_}{more}"
         return f"{counted(len(draws), 'image')}{how}{all_}; {_labelled_text(len(draws), labelled)}{more}"
     number = len(slots.images)
+    how = _combined_text(slots)
     if not labelled:
-        return f"{counted(number, 'image')} to label"
-    return f"{counted(number, 'image')}; {_labelled_text(number, labelled)}"
+        return f"{counted(number, 'image')} to label{how}"
+    return f"{counted(number, 'image')}{how}; {_labelled_text(number, labelled)}"
+
+
+def _combined_text(slots: Slots) -> str:
+    """Return by which measures together images were chosen; '' for a single one."""
+    combined = slots.definition.get("combined", "")
+    return f", by the mean rank of {combined.replace('+', ' and ')}" if combined else ""
 
 
 def _points_text(slots: Slots, answered: int) -> str:

@@ -40,6 +40,8 @@ def line(study: str, corpus: made.Corpus, engine: str) -> None:
     fs.predict(study, corpus.models, engine=engine, workers=2)
     fs.compare(study, engine=engine, workers=2)
     fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)
+    ranks = fs.options.MapRules(concordance="miou+regions", constraints="class")
+    fs.select(study, as_="ranks", maps=ranks, engine=engine, workers=2)
     if not Path(study, "truth").exists():
         fs.label.import_(study, str(corpus.truth))
     fs.compare(study, engine=engine, workers=2)  # with the labels too, which a second run finds there

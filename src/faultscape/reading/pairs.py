@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, meaning, table
-from faultscape.comparison import counts, sparse_counts
+from faultscape.comparison import combinations, counts, sparse_counts
 from faultscape.errors import ClassesError, StudyError
-from faultscape.nouns import Pairs
-from faultscape.reading.maps import StoredMaps
+from faultscape.nouns import Definition, Pairs
+from faultscape.reading.maps import ShardMaps, StoredMaps
 from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
@@ -222,6 +222,20 @@ def read_block(
         totals,
         present,
     )
+
+
+def read_regions(
+    study: Study, images: Sequence[Image], models: Sequence[str], define: Definition
+) -> np.ndarray | None:
+    """Return (J, J, I) 1 - ROM - RUM of one shard's images, from the maps themselves; None for a definition
+    that does not use it.
+    """
+    if combinations.REGIONS not in combinations.measures(combinations.spelt(define)):
+        return None
+    classes = study.classes
+    maps = ShardMaps(study, models, "", images)
+    found = [combinations.of_regions([maps.of(m, image.id) for m in models], classes) for image in images]
+    return np.stack(found, axis=-1)
 
 
 class PairCounts:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.comparison.concordance import concordances
+from faultscape.comparison import combinations
 from faultscape.comparison.distance_definitions import distances_of
 from faultscape.comparison.semantic_distances import pair_distances
 from faultscape.maps.counts import vote_entropy
@@ -32,7 +32,7 @@ from faultscape.reading import fill
 from faultscape.reading.answers import read_predictions
 from faultscape.reading.fill import task
 from faultscape.reading.maps import StoredMaps
-from faultscape.reading.pairs import read_block
+from faultscape.reading.pairs import read_block, read_regions
 from faultscape.reading.study import Study
 from faultscape.selection import draws, proposals
 from faultscape.selection.catalogue import find_selector
@@ -101,12 +101,23 @@ def of_shard(
         "entropy": (i,),
         "agreement": (j, j, i),
     }
+    names = combinations.measures(combinations.spelt(define))
+    if len(names) > 1:
+        shapes["apart"] = (len(names), len(first), i)
+        needs = [*needs, "apart"]
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
-    both = concordances(read_block(study, images, models), define["concordance"], over=define["over"])
-    apart = equal_to_zero(1 - (both[first, second] + both[second, first]) / 2)
-    complete = np.asarray(~np.isnan(apart).any(0))
+    regions = read_regions(study, images, models, define)
+    by_each = combinations.measured(
+        read_block(study, images, models), names, over=define["over"], regions=regions
+    )
+    both = by_each[0]  # by the measure that scores the models
+    all_apart = equal_to_zero(1 - (by_each[:, first, second] + by_each[:, second, first]) / 2)
+    apart = all_apart[0]
+    complete = np.asarray(~np.isnan(all_apart).any((0, 1)))
     out = {"complete": complete, **{name: np.zeros(shapes[name]) for name in needs}}
+    if "apart" in out:
+        out["apart"] = all_apart
     if "dispute" in out:
         out["dispute"][complete] = np.maximum(apart[:, complete].mean(0), 0)
     if "discrepancy" in out:
@@ -189,7 +200,22 @@ def gather(
     ):
         with np.load(io.BytesIO(data)) as held:
             found[place] = {key: held[key] for key in held.files}
-    return {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
+    facts = {key: np.concatenate([part[key] for part in found], axis=-1)[..., order] for key in found[0]}
+    return _by_ranks(facts) if "apart" in facts else facts
+
+
+def _by_ranks(facts: Facts) -> Facts:
+    """Return facts whose ``dispute`` and ``discrepancy`` are by the mean rank of several measures, (M, P, I)
+    ``apart``: 0 where a pair does not differ by any of them.
+    """
+    every = facts["apart"]
+    complete = facts["complete"]
+    discrepancy = np.zeros(every.shape[1:])
+    for place, apart in enumerate(every.swapaxes(0, 1)):
+        differ = complete & (apart > 0).any(0)
+        discrepancy[place, differ] = 1 - combinations.rank_shares(-apart[:, differ])
+    made = {"discrepancy": discrepancy, "dispute": np.where(complete, discrepancy.mean(0), 0.0)}
+    return {name: made.get(name, fact) for name, fact in facts.items() if name != "apart"}
 
 
 @task(PoolJob)

@@ -81,7 +81,9 @@ def stream(define: Definition) -> tuple[int, int]:
     """
     words = [find_selector(define["selector"]).name]
     if define.get("stream") == STREAM["stream"]:  # for files only the name: their folder does not matter
-        told = (define.get(key) for key in ("goal", "temperature", "concordance", "over", "distance"))
+        told = (
+            define.get(key) for key in ("goal", "temperature", "concordance", "over", "distance", "combined")
+        )
         words += [
             f"{one:g}" if isinstance(one, float | int) else Path(one).name for one in told if one is not None
         ]

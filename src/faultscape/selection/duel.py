@@ -8,8 +8,9 @@ the next ``spares`` are their replacements; ties are ordered by ``faultscape.tie
 identical maps is not a candidate. ``none`` is Yan et al. 2021, eq. 1: one cell per ordered pair, whatever the
 class.
 
-``concordance`` is a name of `metrics.CONCORDANCES`. ``constraints`` say which images a class's cell may
-take. ``scale`` holds the quartiles that the constraint on scale needs.
+``concordance`` is a name of `metrics.CONCORDANCES`, or several joined by ``+``: then the mean of the ranks
+that they give the images of the pool, as a share (`comparison.combinations`). ``constraints`` say which
+images a class's cell may take. ``scale`` holds the quartiles that the constraint on scale needs.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import get_args
 
 import numpy as np
 
-from faultscape import plug, ties
+from faultscape import ties
 from faultscape.choices import Constraints, Over
+from faultscape.comparison import combinations
 from faultscape.comparison.agreement import identical
-from faultscape.comparison.concordance import concordances, shares
+from faultscape.comparison.concordance import shares
 from faultscape.errors import OptionError, SelectionError
 from faultscape.nouns import Classes, Definition, Pairs, Scale, Slot, Slots
 from faultscape.selection.best import EMPTY, Best
@@ -113,11 +115,9 @@ def definition(
     for option, value, least in (("per-class", per_class, 1), ("spares", spares, 0)):
         if value < least:
             raise OptionError(f"{option} must be at least {least}; got {value}")
-    begun: Definition = {"selector": "mad", "concordance": concordance}
-    if own := plug.digest(concordance):
-        begun["concordance_file"] = own
     return {
-        **begun,
+        "selector": "mad",
+        **combinations.as_defined(concordance),
         "over": over,
         "constraints": constraints,
         "groups": group_names(classes, constraints),
@@ -170,20 +170,31 @@ def take(
     ranks: np.ndarray,
     families: np.ndarray,
     alone: Best | None = None,
+    agreement: np.ndarray | None = None,
 ) -> None:
     """Offer a block of images to the cells: (I,) their places in the corpus, ranks among equals,
-    near-duplicate groups. ``alone`` are the cells of `empty_alone`.
+    near-duplicate groups. ``alone`` are the cells of `empty_alone`; ``agreement`` (J, J, I) is how closely
+    maps agree among all images of the pool, where that is more than this block tells.
     """
-    agreement = concordances(pairs, define["concordance"], over=define["over"])  # S0 eq. 1
-    for place in np.flatnonzero((pairs.pairs < len(agreement)).all(1)).tolist():
-        first, second = pairs.pairs[place]
-        # a label of such an image says the same about both models
-        same = identical(pairs, place)
-        agreement[first, second, same] = agreement[second, first, same] = np.nan
+    if agreement is None:
+        agreement = combinations.ranked(measured(pairs, define))
     member = members(pairs, define["constraints"], scale)
     best.offer(agreement, member, images, ranks, families)
     if alone is not None:
         alone.offer(agreement, member, images, ranks, images)
+
+
+def measured(pairs: Pairs, define: Definition, regions: np.ndarray | None = None) -> np.ndarray:
+    """Return (M, J, J, I) how closely maps agree by each measure, NaN where they are identical: a label of
+    such an image says the same about both models.
+    """
+    names = combinations.measures(combinations.spelt(define))
+    values = combinations.measured(pairs, names, over=define["over"], regions=regions)  # S0 eq. 1
+    for place in np.flatnonzero((pairs.pairs < len(pairs.models)).all(1)).tolist():
+        first, second = pairs.pairs[place]
+        same = identical(pairs, place)
+        values[:, first, second, same] = values[:, second, first, same] = np.nan
+    return values
 
 
 def members(pairs: Pairs, constraints: Constraints, scale: Scale | None) -> np.ndarray:

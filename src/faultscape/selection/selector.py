@@ -74,6 +74,12 @@ class Selector:
         """Return whether it weighs what an answer says about which model is best."""
         return self.learns == "belief"
 
+    @property
+    def by_difference(self) -> bool:
+        """Return whether how far models differ decides how often it draws an image, not only whether."""
+        needs = set(self.needs)
+        return "discrepancy" in needs or ("dispute" in needs and not needs & {"expected", "similarity"})
+
     def learns_of(self, task: Task) -> bool:
         """Return whether it learns from labels in a study of this task."""
         return self.adaptive or (self.learns == "votes" and task == "classification")

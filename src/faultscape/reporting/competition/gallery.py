@@ -164,7 +164,12 @@ def _differ_most(cards: Sequence[Card], slots: Slots) -> _Found | None:
     duels = [row for row in slots.chosen if isinstance(row, Slot) and row.image in by_image]
     if duels:
         row = min(duels, key=lambda row: row.concordance)
-        says = f"{row.defender} and {row.attacker} agree by {row.concordance:.2f}"
+        two = f"{row.defender} and {row.attacker} agree"
+        says = (  # a mean of ranks is a share of the pool
+            f"{two} less on {100 * row.concordance:.1f} % of the images"
+            if "combined" in slots.definition
+            else f"{two} by {row.concordance:.2f}"
+        )
         return _Found(by_image[row.image], (row.defender, row.attacker), title, says)
     widest: tuple[float, _Found] | None = None
     for card in cards:

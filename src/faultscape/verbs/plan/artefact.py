@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultscape import plug
+from faultscape.comparison.combinations import measures, spelt
 from faultscape.nouns import JsonObject, Slots
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, named
 from faultscape.reading.study import LABELS, Study
@@ -32,11 +33,9 @@ def _labels(made: Instance) -> str:
 
 def _own_files(made: Instance) -> str | None:
     """Return a digest of your own files that selections use as selector or concordance."""
-    named_ = {
-        str(held.slots.definition.get(key, ""))
-        for held in made.study.selections.values()
-        for key in ("selector", "concordance")
-    }
+    defined = [held.slots.definition for held in made.study.selections.values()]
+    named_ = {define.get("selector", "") for define in defined}
+    named_ |= {name for define in defined for name in measures(spelt(define))}
     return inputs.key_if_any({name: plug.digest(name) for name in named_ if plug.is_own(name)})
 
 

@@ -99,7 +99,9 @@ def look(
         {}
         if used is None
         else {
-            key: used.definition[key] for key in (*usual, "hierarchy", "sharpness") if key in used.definition
+            key: used.definition[key]
+            for key in (*usual, "combined", "hierarchy", "sharpness")
+            if key in used.definition
         }
     )
     like = cast("Definition", {"selector": "mad", **usual})

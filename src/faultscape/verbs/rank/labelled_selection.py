@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faultscape import plug
+from faultscape.comparison import combinations
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Slots
 from faultscape.ranking.choice_shares import Shares
@@ -74,11 +74,10 @@ def labelled_selection(
             f"selection {selection!r} was drawn with {gone[0]!r}, which is no longer in the study; "
             f"{_line_to_redraw(study, selection)}"
         )
-    measure = str(now.definition.get("concordance", ""))
-    if now.definition.get("concordance_file", "") != plug.digest(measure):
+    if combinations.changed(now.definition):
         raise RankingError(
-            f"selection {selection!r} was drawn with {measure}, which has changed since; restore that "
-            "file, or draw a new selection with --as NAME"
+            f"selection {selection!r} was drawn with {combinations.spelt(now.definition)}, which has changed"
+            " since; restore that file, or draw a new selection with --as NAME"
         )
     notes = _gone_notes(slots, now)
     choices: Shares = {}

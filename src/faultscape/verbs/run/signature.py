@@ -102,6 +102,7 @@ def run(
         For classifiers: wordnet, path, hops, 01, or a file of distances between classes.
     concordance
         For label maps, one of miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function; default: miou.
+        Several are joined by +, as in `select`.
     truth
         The labels that count; default: labels, or the only ones.
     goal

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from faultscape import plug
+from faultscape.comparison import combinations
 from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
@@ -184,6 +185,16 @@ def _file(option: str) -> Callable[[Instance], str | None]:
     return digest
 
 
+def _measures(made: Instance) -> str | None:
+    """Return the digests of your own functions among the measures of a concordance."""
+    own = _own_measures(_slots(made).definition)
+    return "+".join(map(plug.digest, own)) if own else None
+
+
+def _own_measures(define: Definition) -> list[str]:
+    return list(filter(plug.is_own, combinations.measures(combinations.spelt(define))))
+
+
 def _distances(made: Instance) -> str | None:
     """Return the digest of the distances that a definition names, from their files now, or '' if they cannot
     be read.
@@ -223,9 +234,11 @@ class _Selection(Artefact):
         held = study.selections[name]
         define = cast("Mapping[str, Any]", held.slots.definition)
         inputs = {"models": ",".join(held.slots.models), "added": "", "maps": held.drawn_from}
-        for option in ("concordance", "selector"):
-            if plug.is_own(define.get(option, "")):
-                inputs[option] = define.get(f"{option}_file", "")
+        if plug.is_own(define.get("selector", "")):
+            inputs["selector"] = define.get("selector_file", "")
+        if _own_measures(held.slots.definition):
+            files = (define.get(name, "") for name in ("concordance_file", "combined_file"))
+            inputs["concordance"] = "+".join(filter(None, files))
         if _has_own_distances(held.slots.definition):
             inputs["distances"] = define["distances"]
         return {"inputs": inputs}
@@ -267,6 +280,8 @@ class _Selection(Artefact):
             found = {by: define[by], "budget": len(slots.rows)}
             own_name = None if name == define[by] else name
         found |= {key: define[key] for key in usual if key in define and define[key] != usual[key]}
+        if "combined" in define:
+            found["concordance"] = define["combined"]
         found["keep_duplicates"] = define.get("keep_duplicates") or None
         # the scale stays unless a new one is given
         found["constraints"] = "none" if define.get("constraints") == "none" else None
@@ -277,8 +292,9 @@ class _Selection(Artefact):
         """Return which of your own files that it needs is gone."""
         if name == NONE or is_superseded(study, name):
             return ""
-        define = cast("JsonObject", study.selections[name].slots.definition)
-        return gone_file(define, self.own_files, "choose again with --replace")
+        define = study.selections[name].slots.definition
+        own = {**define, "concordance": _own_measures(define)}
+        return gone_file(cast("JsonObject", own), self.own_files, "choose again with --replace")
 
     def line(self, study: Study, name: str = "") -> str:
         if name != NONE and is_superseded(study, name):
@@ -302,7 +318,7 @@ SELECTION = _Selection(
         ),
         Input("added", _added, "models were added since"),
         Input("maps", _maps, "images or predictions changed since"),
-        Input("concordance", _file("concordance"), "the file of its concordance changed, or is gone"),
+        Input("concordance", _measures, "the file of its concordance changed, or is gone"),
         Input("selector", _file("selector"), "the file of its selector changed, or is gone"),
         Input("distances", _distances, "distances between classes changed, or their file is gone"),
         Input("left", _gone(LEFT), "images of it left the corpus"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from faultscape import plug
+from faultscape.comparison import combinations
 from faultscape.errors import OptionError, SelectionError, closest, counted, shortened
 from faultscape.nouns import Point, Row, Slots
 from faultscape.reading.label_counts import labelled_already
@@ -72,7 +73,8 @@ def _in_any_folder(asked: SelectOptions) -> SelectOptions:
     folder.
     """
     selector = None if asked.selector is None else plug.absolute(asked.selector)
-    concordance = None if asked.maps.concordance is None else plug.absolute(asked.maps.concordance)
+    given = asked.maps.concordance
+    concordance = None if given is None else combinations.absolute(given)
     return replace(asked, selector=selector, maps=replace(asked.maps, concordance=concordance))
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from faultscape import plug
+from faultscape.comparison import combinations
 from faultscape.comparison.distance_definitions import DistanceDefinition, define_distances
 from faultscape.errors import FixedSelectionError, OptionError, SelectionError, counted
-from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Draw, Slots
 from faultscape.ranking.drawn.estimates import vote_weights
 from faultscape.ranking.drawn.stand_ins import shift_note, shifts_to_expect
@@ -152,17 +152,21 @@ def definition(
         defaults |= STREAM
     defaults |= kind.defaults
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
+    measures: dict[str, str] = {}
     if not settings.classifies:
-        plug.find("concordance", str(asked.get("concordance", "miou")), CONCORDANCES)
+        measures = combinations.as_defined(str(asked.get("concordance", "miou")))
+        if "combined" in measures and not kind.by_difference:
+            raise OptionError(
+                f"selector {kind.name!r} does not choose by how far maps differ, so that measures joined by +"
+                f" change nothing; give one, or --selector mad --temperature 1, or disputed"
+            )
     about: DistanceDefinition | dict[str, str] = {}
     apart = "discrepancy" in kind.needs and (kind.duels or was is None or "distances" in was)
     if apart and settings.classifies:
         # a label is right or wrong, so the distance is 0-1 here (docs/benchmarks/labels.md)
         about = define_distances(settings.class_list, given, was, "01")[0]
     if was is None:
-        define = cast("Definition", {"selector": selector, **defaults, **asked, **about})
-        if own := plug.digest(str(define.get("concordance", ""))):
-            define["concordance_file"] = own
+        define = cast("Definition", {"selector": selector, **defaults, **asked, **measures, **about})
         if own := plug.digest(selector):
             define["selector_file"] = own
         return define
@@ -175,10 +179,11 @@ def definition(
         raise FixedSelectionError(
             f"selection {name!r} was drawn by {selector}, which has changed since; {fixed}"
         )
+    held = {**was, "concordance": combinations.spelt(was)}
     for key, value in asked.items():
-        if was.get(key) != value:
+        if held.get(key) != value:
             raise FixedSelectionError(
-                f"selection {name!r} was drawn with {key} {was.get(key)}, not {value}; {fixed}"
+                f"selection {name!r} was drawn with {key} {held.get(key)}, not {value}; {fixed}"
             )
     if was.get("distances", about.get("distances")) != about.get("distances"):
         raise FixedSelectionError(

@@ -1,21 +1,26 @@
 """Select duels of segmentation models (Yan et al. 2021): for each ordered pair and class, the images of
-lowest concordance, found shard by shard.
+lowest concordance, found shard by shard; by several measures in two passes, since a rank is known once all
+images have their values.
 
 Conventions: each shard writes its result to a temporary file in the study until all are merged.
 """
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from faultscape import plug, ties
+from faultscape import ties
 from faultscape.classes.class_lists import resolve
+from faultscape.comparison import combinations
 from faultscape.errors import FixedSelectionError, OptionError, counted
-from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.nouns import Definition, Scale, Slots
 from faultscape.progress import Tick
 from faultscape.reading import fill, pairs
@@ -25,6 +30,7 @@ from faultscape.selection import duel
 from faultscape.selection.best import Best
 from faultscape.selection.quartiles import from_json, read_scale, to_json
 from faultscape.selection.spares import extended
+from faultscape.study.folder import TEMPORARY
 from faultscape.study.settings import AS_WRITTEN
 from faultscape.study.tables import selections
 from faultscape.study.tables.corpus import part_name, pool, read_corpus
@@ -51,7 +57,7 @@ def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOption
     constraints = chosen.get("constraints")
     scale = chosen.get("scale")
     if "concordance" in chosen:
-        plug.find("concordance", chosen["concordance"], CONCORDANCES)
+        combinations.as_defined(chosen["concordance"])
     for option, key, least in (("per-class", "per_class", 1), ("spares", "spares", 0)):
         value = chosen.get(key)
         if value is not None and not least <= value <= MOST:
@@ -104,12 +110,17 @@ def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOption
 
 @dataclass(frozen=True)
 class DuelJob:
-    """The search in one shard: the best candidates of each cell that a definition asks for."""
+    """The search in one shard: the best candidates of each cell that a definition asks for.
+
+    ``ranks`` is the file of `_ranks_of_pool`, in which the shard's images begin at ``start``; '' for none.
+    """
 
     study: str
     number: int
     models: tuple[str, ...]
     define: Annotated[Definition, AS_WRITTEN]
+    ranks: str = ""
+    start: int = 0
 
 
 def search(
@@ -122,24 +133,83 @@ def search(
     alone = duel.empty_alone(models, define)
     keep = define["keep_duplicates"]
     drawn = read_pool(study.corpus, keep_duplicates=keep, seed=ties.tie_seed(define))
-    jobs = [DuelJob(str(study.root), number, models, define) for number in sorted(study.shard_sizes)]
+    starts = {number: int(np.searchsorted(drawn.shards, number)) for number in sorted(study.shard_sizes)}
+    jobs = [DuelJob(str(study.root), number, models, define, start=start) for number, start in starts.items()]
     shards = "faultscape.verbs.select.duels:shard"
     items = len(drawn)
     every = drawn.families if alone is None else np.arange(items)
-    for place, data in fill.gather(
-        study.root, shards, jobs, title=title, items=items, engine=engine, workers=workers
-    ):
-        start = int(np.searchsorted(drawn.shards, jobs[place].number))
-        size = int.from_bytes(data[:_SIZE], "little")
-        for cells, part, families in (
-            (best, data[_SIZE : _SIZE + size], drawn.families),
-            (alone, data[_SIZE + size :], every),
+    with _ranks_of_pool(study, jobs, items, title=title, engine=engine, workers=workers) as ranks:
+        jobs = [replace(job, ranks=ranks) for job in jobs]
+        for place, data in fill.gather(
+            study.root, shards, jobs, title=title, items=items, engine=engine, workers=workers
         ):
-            if cells is not None:
-                found = Best.of_bytes(part)
-                found.renumber(start, drawn.ranks, families)
-                cells.merge(found)
+            size = int.from_bytes(data[:_SIZE], "little")
+            for cells, part, families in (
+                (best, data[_SIZE : _SIZE + size], drawn.families),
+                (alone, data[_SIZE + size :], every),
+            ):
+                if cells is not None:
+                    found = Best.of_bytes(part)
+                    found.renumber(jobs[place].start, drawn.ranks, families)
+                    cells.merge(found)
     return duel.slots(best, models, define, drawn.names(np.unique(best.images[best.images >= 0])), alone)
+
+
+@contextmanager
+def _ranks_of_pool(
+    study: Study, jobs: list[DuelJob], items: int, *, title: str, engine: str, workers: int | None
+) -> Iterator[str]:
+    """Make a temporary file in the study with the `combinations.ranked` of all images, (J, J, M, I) of
+    which measure 0 counts, and give its name; '' for a single measure, which needs none.
+
+    The file is mapped, not held: in memory is one ordered pair at a time, a few numbers an image.
+    """
+    if not items or "combined" not in jobs[0].define:
+        yield ""
+        return
+    j = len(jobs[0].models)
+    number = len(combinations.measures(jobs[0].define["combined"]))
+    name = f"{TEMPORARY}select-ranks.npy"
+    shape = (j, j, number, items)
+    held = np.lib.format.open_memmap(study.root / name, mode="w+", dtype=np.float64, shape=shape)
+    try:
+        for place, data in fill.gather(
+            study.root,
+            "faultscape.verbs.select.duels:measure_shard",
+            jobs,
+            title=title,
+            items=items,
+            engine=engine,
+            workers=workers,
+        ):
+            values = np.load(io.BytesIO(data))
+            start = jobs[place].start
+            held[..., start : start + values.shape[-1]] = values
+        for first, second in permutations(range(j), 2):
+            held[first, second, 0] = combinations.rank_shares(held[first, second])
+        held.flush()
+        yield name
+    finally:
+        (study.root / name).unlink()
+
+
+@task(DuelJob)
+def measure_shard(job: DuelJob, tick: Tick) -> str:
+    """Compute how closely the maps of one shard agree by each measure, (J, J, M, I), and return the name of a
+    temporary file in the study with it.
+    """
+    study = Study(job.study)
+    rows = pool(read_corpus(study.root, job.number))
+    j = len(job.models)
+    values = np.empty((j, j, len(combinations.measures(job.define["combined"])), 0))
+    if rows:
+        counts = pairs.read_block(study, rows, job.models)
+        regions = pairs.read_regions(study, rows, job.models, job.define)
+        values = np.moveaxis(duel.measured(counts, job.define, regions), 0, 2)
+    tick(len(rows))
+    sink = io.BytesIO()
+    np.save(sink, values)
+    return fill.leave(study.root, f"select-{part_name(job.number)}", sink.getvalue())
 
 
 @task(DuelJob)
@@ -168,7 +238,11 @@ def shard(job: DuelJob, tick: Tick) -> str:
         families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
         counts = pairs.read_block(study, rows, models)
         of = places if define["keep_duplicates"] else families
-        duel.take(best, counts, define, scale, places, ranks, of, alone)
+        agreement = None
+        if job.ranks:
+            held = np.load(study.root / job.ranks, mmap_mode="r")
+            agreement = np.array(held[:, :, 0, job.start : job.start + len(rows)])
+        duel.take(best, counts, define, scale, places, ranks, of, alone, agreement)
     tick(len(rows))
     data = best.to_bytes()
     beside = b"" if alone is None else alone.to_bytes()
@@ -198,17 +272,18 @@ def _extended(
     """Return the definition of an existing selection with its numbers grown; SelectionError if any other
     option changed.
     """
-    if was.get("concordance_file", "") != plug.digest(was["concordance"]):
+    if combinations.changed(was):
         raise FixedSelectionError(
-            f"selection {name!r} was made with {was['concordance']}, which has changed since; its "
+            f"selection {name!r} was made with {combinations.spelt(was)}, which has changed since; its "
             "definition is fixed: use --as NAME for another, or --replace to redraw it"
         )
     asked = {key: value for key, value in given.items() if key not in ("per_class", "spares")}
     asked |= {"constraints": constraints} if constraints else {}
     asked |= {"scale": to_json(quartiles)["classes"]} if quartiles is not None else {}
+    held = {**was, "concordance": combinations.spelt(was)}
     for key, value in asked.items():
-        if was.get(key) != value:
-            words = f"{key} {was[key]}, not {value}" if key in was else f"no {key}"
+        if held.get(key) != value:
+            words = f"{key} {held[key]}, not {value}" if key in held else f"no {key}"
             words = "another scale file, or none" if key == "scale" else words
             raise FixedSelectionError(
                 f"selection {name!r} was made with {words}; its definition is fixed: use --as NAME for "

@@ -32,6 +32,8 @@ class MapRules:
     ----------
     concordance
         Label maps only: one of miou, fwiou, mpa, pixel_accuracy, dice, or file.py:function; default: miou.
+        Several, such as miou+regions: their mean rank chooses, the first scores models. regions is 1 - ROM -
+        RUM.
     over
         Classes that a mean is over: union (of both maps; default), all (an absent class counts 0), or truth
         (of the defender's map). mpa has a value only for classes of the defender's map, so union and truth

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from faultscape.comparison.combinations import spelt
 from faultscape.errors import (
     DamagedSelectionError,
     FixedSelectionError,
@@ -236,10 +237,11 @@ def _changes_text(before: Definition, now: Definition) -> str:
     >>> _changes_text({"selector": "mad", "concordance": "fwiou"}, {"selector": "mad", "concordance": "miou"})
     ' (concordance fwiou before, miou now)'
     """
+    was, is_ = ({**define, "concordance": spelt(define)} for define in (before, now))
     changed = [
-        f"{key} {before[key]} before, {now[key]} now"
+        f"{key} {was[key]} before, {is_[key]} now"
         for key in _TOLD
-        if key in before and key in now and before[key] != now[key]
+        if key in before and key in now and was[key] != is_[key]
     ]
     return f" ({'; '.join(changed)})" if changed else ""
 

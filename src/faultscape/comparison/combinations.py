@@ -1,0 +1,163 @@
+"""Several measures of how closely two maps agree, combined into one order of the images: the mean of the
+ranks that each measure gives them (Zhang et al. 2021, III-C, leave such combinations for later).
+
+Conventions: measures are joined by ``+``: names of ``metrics.CONCORDANCES``, ``file.py:function`` of your
+own, and ``regions``, 1 - ROM - RUM of both maps. The first one also scores the models, so it cannot be
+``regions``, which needs maps where scores are made from counts. Ranks are among the images of the pool on
+which two models differ, each ordered pair for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.choices import Over
+from faultscape.comparison.concordance import concordances
+from faultscape.errors import OptionError
+from faultscape.maps.regions import overlaps
+from faultscape.metrics.catalogue import CONCORDANCES
+from faultscape.metrics.overlaps import over_under
+from faultscape.metrics.overlaps.region_counts import count_regions
+from faultscape.nouns import Classes, Definition, Pairs
+
+REGIONS = "regions"
+
+
+def measures(name: str) -> tuple[str, ...]:
+    """Return the measures that a name joins, the one that scores the models first.
+
+    >>> measures("miou+regions"), measures("miou")
+    (('miou', 'regions'), ('miou',))
+    """
+    # a folder may have a + in its name
+    whole = plug.is_own(name) and Path(name.rpartition(":")[0]).is_file()
+    return (name,) if whole else tuple(name.split("+"))
+
+
+def spelt(define: Definition) -> str:
+    """Return what `select --concordance` was given for a definition; '' for one without concordances."""
+    return define.get("combined", define.get("concordance", ""))
+
+
+def as_defined(name: str) -> dict[str, str]:
+    """Return what a definition records of `select --concordance`: the concordance that scores the models, the
+    combination that chooses, if there is one, and digests of your own files. OptionError for measures that
+    are not known or do not fit.
+    """
+    known = {**CONCORDANCES, REGIONS: None}
+    first, *others = names = measures(name)
+    for one in names:
+        plug.find("concordance", one, CONCORDANCES if names == (one,) != (REGIONS,) else known)
+    if first == REGIONS:
+        swapped = "+".join((*(others or ["miou"]), REGIONS))
+        raise OptionError(
+            f"concordance {name!r}: the first measure scores the models, and {REGIONS} only chooses images;"
+            f" write {swapped}"
+        )
+    if twice := next((one for one in names if names.count(one) > 1), ""):
+        raise OptionError(f"concordance {name!r} names {twice} twice; name each measure once")
+    found = {"concordance": first}
+    if own := plug.digest(first):
+        found["concordance_file"] = own
+    if others:
+        found["combined"] = name
+        if own := "+".join(filter(None, map(plug.digest, others))):
+            found["combined_file"] = own
+    return found
+
+
+def absolute(name: str) -> str:
+    """Return a name whose own files have absolute paths."""
+    return "+".join(map(plug.absolute, measures(name)))
+
+
+def measured(
+    pairs: Pairs, names: Sequence[str], *, over: Over = "union", regions: np.ndarray | None = None
+) -> np.ndarray:
+    """Return (M, J, J, I) the concordances by each measure; ``regions`` (J, J, I) are those of `of_regions`.
+    OptionError where counts alone cannot tell.
+    """
+    if REGIONS in names and regions is None:
+        raise OptionError(
+            f"concordance {REGIONS}: it needs label maps, and these are counts of pairs; choose with"
+            f" `fs.select` on a study, or leave out +{REGIONS}"
+        )
+    return np.stack(
+        [
+            regions if name == REGIONS and regions is not None else concordances(pairs, name, over=over)
+            for name in names
+        ]
+    )
+
+
+def rank_shares(values: np.ndarray) -> np.ndarray:
+    """Return (I,) the share of the images that lie below each one, on average over the measures (M, I); an
+    equal one counts half, and an image without a value of some measure is NaN and counts for none.
+
+    Sums of whole numbers are divided once, so that equal ranks are equal numbers on every machine.
+
+    >>> rank_shares(np.array([[0.1, 0.2, 0.3, 0.3], [5.0, 1.0, 9.0, np.nan]])).round(3)
+    array([0.333, 0.333, 0.833,   nan])
+    """
+    known = ~np.isnan(values).any(0)
+    total = np.zeros(int(known.sum()), np.int64)
+    for row in values[:, known]:
+        # 12 decimals, as duels of one measure are compared
+        _, place, equal = np.unique(np.rint(row * 1e12), return_inverse=True, return_counts=True)
+        total += (2 * np.cumsum(equal) - equal)[place]  # twice the middle of those that are equal
+    out = np.full(values.shape[1], np.nan)
+    out[known] = total / (2 * len(values) * max(len(total), 1))
+    return out
+
+
+def ranked(values: np.ndarray) -> np.ndarray:
+    """Return (J, J, I) the concordances by one measure, or the rank shares of several, (M, J, J, I)."""
+    if len(values) == 1:
+        return values[0]
+    out = np.full(values.shape[1:], np.nan)
+    for first, second in np.ndindex(out.shape[:2]):
+        out[first, second] = rank_shares(values[:, first, second])
+    return out
+
+
+def of_regions(maps: Sequence[np.ndarray | None], classes: Classes) -> np.ndarray:
+    """Return (J, J) 1 - ROM - RUM (Zhang et al. 2021, eq. 7 and 10) of the maps of one image, [defender,
+    attacker], the defender's map as the truth; NaN where a map is missing.
+
+    The mean is over the classes of either map; a class of one alone is neither torn nor run together.
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> whole, torn = np.array([[1, 1, 1]], np.uint8), np.array([[1, 0, 1]], np.uint8)
+    >>> of_regions([whole, torn], resolve(2, background=0)).round(4).tolist()
+    [[nan, 0.2384], [0.2384, nan]]
+    """
+    out = np.full((len(maps), len(maps)), np.nan)
+    void = [one is not None and int(one.max()) >= len(classes) for one in maps]
+    for first, second in np.ndindex(out.shape):
+        truth, said = maps[first], maps[second]
+        if truth is None or said is None or first == second:
+            continue
+        if first > second and not (void[first] or void[second]):
+            out[first, second] = out[second, first]  # torn one way is run together the other way
+        else:
+            out[first, second] = _agreement(truth, said, classes)
+    return out
+
+
+def _agreement(truth: np.ndarray, said: np.ndarray, classes: Classes) -> float:
+    counts = count_regions(overlaps(truth, said, len(classes)), len(classes))
+    groups = list(classes.groups)
+    error = (over_under.rom(counts, absent="zero") + over_under.rum(counts, absent="zero"))[groups]
+    there = ~np.isnan(error)
+    return 1.0 - float(error[there].mean()) if there.any() else 1.0
+
+
+def changed(define: Mapping[str, object]) -> bool:
+    """Return whether a file of your own that a definition names has changed, or is gone."""
+    first, *others = measures(str(define.get("combined", define.get("concordance", ""))))
+    now = plug.digest(first), "+".join(filter(None, map(plug.digest, others)))
+    return now != (define.get("concordance_file", ""), define.get("combined_file", ""))
