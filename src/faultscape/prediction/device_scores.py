@@ -116,3 +116,14 @@ class DeviceScores:
             lines = (1 - share) * scores[:, upper] + share * scores[:, lower]
             left, other, weight = right
             yield rows, (1 - weight) * lines[..., left] + weight * lines[..., other]
+
+
+def scores_or_array(value: Any, axis: int) -> np.ndarray | DeviceScores:
+    """Return logits of four axes, with classes on an ``axis``, where another library left them (DLPack), and
+    anything else as an array.
+    """
+    import torch
+
+    tensor = torch.from_dlpack(value)
+    scored = tensor.ndim == 4 and tensor.is_floating_point() and tensor.shape[axis] > 1
+    return DeviceScores(tensor.float()) if scored else tensor.cpu().numpy()

@@ -238,15 +238,6 @@ class Network:
         )
 
 
-def need_torch(name: str, what: str = "running it") -> Any:
-    """Return torch; ModelError, which says ``what`` needs it, where it is not installed."""
-    try:
-        import torch
-    except ImportError:
-        raise ModelError(f"{name}: {what} needs torch; install faultscape[torch]") from None
-    return torch
-
-
 def _floats(scores: np.ndarray | DeviceScores) -> Any:
     """Return the scores of one image as float32, wherever they are."""
     if isinstance(scores, DeviceScores):

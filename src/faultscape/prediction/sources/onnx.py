@@ -20,9 +20,9 @@ import numpy as np
 
 from faultscape.errors import ModelError, closest, counted, library_text
 from faultscape.prediction import bounds, devices
-from faultscape.prediction.device_scores import DeviceScores
+from faultscape.prediction.device_scores import DeviceScores, scores_or_array
 from faultscape.prediction.network_files.onnx_files import weights_beside
-from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs, need_torch, unchanged
+from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs, unchanged
 from faultscape.study.settings import ModelOptions
 
 THREADS = 1
@@ -147,18 +147,11 @@ class OnnxNetwork(Network):
             binding.bind_output(name, *((kind, int(number or 0)) if name == self._main.name else ("cpu", 0)))
         self._session.run_with_iobinding(binding, settings)
         return [
-            self._held(value) if name == self._main.name else value.numpy()
+            scores_or_array(value, 3 if self._channels_last else 1)
+            if name == self._main.name
+            else value.numpy()
             for name, value in zip(self._names, binding.get_outputs(), strict=True)
         ]
-
-    def _held(self, value: Any) -> np.ndarray | DeviceScores:
-        """Return logits where they are scored, and anything else as an array."""
-        import torch
-
-        tensor = torch.from_dlpack(value)
-        classes = tensor.shape[3 if self._channels_last else 1] if tensor.ndim == 4 else 1
-        scored = tensor.is_floating_point() and classes > 1
-        return DeviceScores(tensor.float()) if scored else tensor.cpu().numpy()
 
     def _metadata(self) -> dict[str, Any]:
         said = self._session.get_modelmeta().custom_metadata_map
@@ -181,7 +174,7 @@ def _scored_on(name: str, asked: str | None, device: str) -> str:
     where = devices.scored_on(asked, device)
     if where == "processor" or (asked is None and not devices.count("torch")):
         return "processor"
-    need_torch(name, "--score-on device")
+    devices.need_torch(name, "--score-on device")
     return where
 
 

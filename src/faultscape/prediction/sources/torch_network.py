@@ -28,10 +28,10 @@ import numpy as np
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.device_scores import DeviceScores
-from faultscape.prediction.devices import precision_of, scored_on
+from faultscape.prediction.devices import need_torch, precision_of, scored_on
 from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
-from faultscape.prediction.sources.network import BESIDE, Network, Outputs, need_torch, unchanged
+from faultscape.prediction.sources.network import BESIDE, Network, Outputs, unchanged
 from faultscape.process.library_warnings import without_warnings
 from faultscape.study.settings import ModelOptions
 
