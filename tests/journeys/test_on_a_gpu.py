@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.prediction.inference import Inference, Output
+from faultscape.prediction.inference import Inference, Output, Way
 from faultscape.prediction.keep import parse
 from faultscape.prediction.sources.torch_network import of_module
 from faultscape.study.settings import ModelOptions
@@ -169,3 +169,19 @@ def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processo
     assert (there.labels != here.labels).mean() < 1e-4  # two logits within a rounding
     for folder, (values,) in here.kept.items():
         assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-4), folder
+
+
+def test_an_onnx_file_scored_on_a_gpu_gives_the_labels_of_the_processor() -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        pytest.skip("needs onnxruntime-gpu")
+    from faultscape.prediction.sources.onnx import OnnxNetwork
+
+    network = Path(fs.__file__).parent / "prediction" / "networks" / "unet.onnx"
+    photo = np.random.default_rng(0).integers(0, 256, (160, 256, 3), dtype=np.uint8)
+    said = []
+    for where in ("processor", "device"):
+        opened = OnnxNetwork(network, {"score_on": where}, "cuda:0")
+        said.append(Inference(opened, Way(), parse(["confidence"]), ()).predict([photo])[0])
+    assert (said[0].labels == said[1].labels).mean() > 0.9999
+    np.testing.assert_allclose(said[0].kept["confidence"][0], said[1].kept["confidence"][0], rtol=1e-3)

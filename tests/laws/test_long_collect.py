@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 from collections import Counter
 from pathlib import Path
@@ -18,8 +20,10 @@ from faultscape.corpus import walks
 from faultscape.corpus.duplicates import DISTANCE
 from faultscape.corpus.shards import grouped
 from faultscape.corpus.sources import find
+from faultscape.errors import StudyError
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.verbs.collect import changes, new_corpus
+from refusals import refused
 
 NAMES = st.sampled_from(["a", "a-b", "a b", "a.b", "b", "Z", "é", "10", "9"])
 
@@ -158,3 +162,17 @@ def test_rows_of_the_corpus_file_do_not_depend_on_how_it_is_written(tmp_path: Pa
     assert written[0] == written[1] == written[2]
     about = pq.ParquetFile(tmp_path / "one" / "corpus.parquet").metadata
     assert [about.row_group(k).num_rows for k in range(about.num_row_groups)] == [4096, 4096, 808]
+
+
+def test_a_disk_that_is_full_while_rows_wait_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw(tmp_path / "photos", np.random.default_rng(0), [1, 2])
+
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(new_corpus, "SpooledTemporaryFile", lambda **_: Full())
+    with refused(StudyError, r"^cannot write .*study: No space left on device; free some space"):
+        fs.collect(tmp_path / "study", tmp_path / "photos", classes=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from faultscape.prediction import device_scores
 from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.inference import Inference, Way
 from faultscape.prediction.keep import parse
+from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.prediction.sources.torch_network import of_module
 
 SIZES = [(40, 24), (10, 6), (23, 17), (5, 3)]  # width, height: larger, the same, odd, smaller
@@ -95,6 +97,75 @@ def test_a_network_scored_on_its_device_answers_as_one_scored_on_the_processor(
     for folder, arrays in here.kept.items():
         for value, other in zip(arrays, there.kept[folder], strict=True):
             assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
+
+
+def onnx_network(path: Path, kind: str) -> None:
+    """A convolution with four classes at half the size of its input: logits of a kind, or labels."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype(np.float32)
+    last = {"nhwc": ["n", "h", "w", 4]}.get(kind, ["n", 4, "h", "w"])
+    outputs = [("logits", TensorProto.FLOAT16 if kind == "half" else TensorProto.FLOAT, last)]
+    nodes = [helper.make_node("Conv", ["image", "weights"], ["raw"], strides=[2, 2], pads=[1, 1, 1, 1])]
+    if kind == "nhwc":
+        nodes.append(helper.make_node("Transpose", ["raw"], ["logits"], perm=[0, 2, 3, 1]))
+    elif kind == "half":
+        nodes.append(helper.make_node("Cast", ["raw"], ["logits"], to=TensorProto.FLOAT16))
+    elif kind == "labels":
+        nodes.append(helper.make_node("ArgMax", ["raw"], ["logits"], axis=1, keepdims=0))
+        outputs = [("logits", TensorProto.INT64, ["n", "h", "w"])]
+    else:
+        nodes.append(helper.make_node("Identity", ["raw"], ["logits"]))
+    if kind == "with-variance":
+        nodes.append(helper.make_node("ReduceMean", ["raw"], ["spread"], axes=[1], keepdims=0))
+        nodes.append(helper.make_node("Abs", ["spread"], ["variance"]))
+        outputs.append(("variance", TensorProto.FLOAT, ["n", "h", "w"]))
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 3, "H", "W"])],
+        [helper.make_tensor_value_info(*output) for output in outputs],
+        [numpy_helper.from_array(weights, "weights")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), str(path))
+
+
+@pytest.mark.parametrize("made_of", ["nchw", "nhwc", "half", "with-variance"])
+def test_logits_of_an_onnx_file_stay_where_the_network_ran(tmp_path: Path, made_of: str) -> None:
+    """Bound as its output, and read by torch without a copy."""
+    path = tmp_path / "net.onnx"
+    onnx_network(path, made_of)
+    photo = np.random.default_rng(1).integers(0, 255, (24, 32, 3), np.uint8)
+    words = ["confidence", "logits", "doubt=entropy", "doubt=max-logit"]
+
+    def output(score_on: str) -> Any:
+        network = OnnxNetwork(path, {"score_on": score_on})
+        return Inference(network, Way(), parse(words), ()).predict([photo])[0]
+
+    network = OnnxNetwork(path, {"score_on": "device"})
+    block = np.stack([network.prepare(photo, (32, 24), None)])
+    assert isinstance(network.outputs(block, ()).named["logits"], DeviceScores)
+    here, there = output("processor"), output("device")
+    assert not there.problem
+    assert np.array_equal(here.labels, there.labels)
+    assert here.kept.keys() == there.kept.keys()
+    for folder, arrays in here.kept.items():
+        for value, other in zip(arrays, there.kept[folder], strict=True):
+            assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
+
+
+def test_labels_of_an_onnx_file_are_those_of_the_file_wherever_it_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx_network(path, "labels")
+    photo = np.random.default_rng(1).integers(0, 255, (24, 32, 3), np.uint8)
+    said = [
+        Inference(OnnxNetwork(path, {"score_on": where}), Way(), parse([]), ()).predict([photo])[0].labels
+        for where in ("processor", "device")
+    ]
+    assert said[0] is not None
+    assert said[1] is not None
+    assert np.array_equal(said[0], said[1])
 
 
 def test_a_device_that_is_short_of_memory_leaves_the_image_to_the_processor(

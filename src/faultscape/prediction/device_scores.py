@@ -39,6 +39,10 @@ class DeviceScores:
     def __getitem__(self, place: Any) -> Any:
         return DeviceScores(self._tensor[place])
 
+    def transpose(self, *axes: int) -> DeviceScores:
+        """Return the scores with their axes in another order, as those of an array."""
+        return DeviceScores(self._tensor.permute(*axes))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = self._tensor.cpu().numpy()
         return found if dtype in (None, found.dtype) else found.astype(dtype, copy=copy is not False)
@@ -112,3 +116,14 @@ class DeviceScores:
             lines = (1 - share) * scores[:, upper] + share * scores[:, lower]
             left, other, weight = right
             yield rows, (1 - weight) * lines[..., left] + weight * lines[..., other]
+
+
+def scores_or_array(value: Any, axis: int) -> np.ndarray | DeviceScores:
+    """Return logits of four axes, with classes on an ``axis``, where another library left them (DLPack), and
+    anything else as an array.
+    """
+    import torch
+
+    tensor = torch.from_dlpack(value)
+    scored = tensor.ndim == 4 and tensor.is_floating_point() and tensor.shape[axis] > 1
+    return DeviceScores(tensor.float()) if scored else tensor.cpu().numpy()

@@ -13,10 +13,10 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import get_args
+from typing import Any, get_args
 
 from faultscape.choices import Precision
-from faultscape.errors import OptionError
+from faultscape.errors import ModelError, OptionError
 
 _NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia", "/dev/nvmap", "/dev/dxg", "/dev/kfd")
 PRECISIONS = get_args(Precision)
@@ -93,6 +93,15 @@ def precision_of(asked: str, device: str) -> str:
     if asked and asked not in PRECISIONS:
         raise OptionError(f"precision {asked!r} is not known; use {', '.join(PRECISIONS)}")
     return asked or ("float16" if device.startswith("cuda") else "float32")
+
+
+def need_torch(name: str, what: str = "running it") -> Any:
+    """Return torch; ModelError, which says ``what`` needs it, where it is not installed."""
+    try:
+        import torch
+    except ImportError:
+        raise ModelError(f"{name}: {what} needs torch; install faultscape[torch]") from None
+    return torch
 
 
 def scored_on(asked: str | None, device: str) -> str:

@@ -236,8 +236,8 @@ def origin(source: Source, request: Request) -> Origin:
         digest += network.weights
         if source.runtime != "onnx":  # recorded, or it would depend on each worker's device
             options["precision"] = devices.precision_of(options.get("precision", ""), network.device)
-            if network.device.startswith("cuda"):
-                options["score_on"] = devices.scored_on(options.get("score_on"), network.device)
+        if network.device.startswith("cuda"):
+            options["score_on"] = network.score_on
         if network.device.startswith("cuda") and "batch" not in options:
             options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
         trials.count_channels(

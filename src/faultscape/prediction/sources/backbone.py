@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image
 
 from faultscape.errors import ModelError, closest_place, library_text
+from faultscape.prediction.devices import need_torch
 from faultscape.prediction.inputs import Size
 from faultscape.prediction.sources import huggingface
-from faultscape.prediction.sources.torch_network import need_torch, running
+from faultscape.prediction.sources.torch_network import running
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.process.library_warnings import without_warnings
 from faultscape.uncertainty.networks import folder_weights

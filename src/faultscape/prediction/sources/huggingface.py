@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, library_text
+from faultscape.prediction.devices import need_torch
 from faultscape.prediction.inputs import Size, resized
 from faultscape.prediction.sources.network import Answer
-from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, only_weights
+from faultscape.prediction.sources.torch_network import TorchNetwork, only_weights
 from faultscape.process.library_warnings import without_warnings
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 from faultscape.uncertainty.networks import folder_weights

@@ -73,6 +73,7 @@ class Network:
     name = ""  # its name in errors
     batch = BATCH  # prepared images that run at once
     device = "cpu"  # a readable name of where it runs
+    score_on = "processor"  # or "device": where labels and scores are made of its logits
     class_names: list[str]  # of its channels; empty if unknown
     # known at the latest after the trial; None if it gives labels
     channels: int | None = None

@@ -12,7 +12,8 @@ import os
 from pathlib import Path
 
 from faultscape.errors import ModelError
-from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, of_module
+from faultscape.prediction.devices import need_torch
+from faultscape.prediction.sources.torch_network import TorchNetwork, of_module
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 

@@ -5,7 +5,8 @@ N; an output named ``confidence`` is kept. Outputs named ``members`` (N x T x C 
 averaged as probabilities) and ``variance`` (N x h x w, of logits) may accompany logits, and members may
 replace them. The file may describe its input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on
 0..1), ``.size``, ``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON
-list of names). The number of threads is fixed, so that results do not depend on the machine's load.
+list of names). The number of threads is fixed, so that results do not depend on the machine's load. Where
+torch can use the network's device, logits stay there, bound as its output, and are scored there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import ModelError, closest, counted, library_text
-from faultscape.prediction import bounds
+from faultscape.prediction import bounds, devices
+from faultscape.prediction.device_scores import DeviceScores, scores_or_array
 from faultscape.prediction.network_files.onnx_files import weights_beside
 from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs, unchanged
 from faultscape.study.settings import ModelOptions
@@ -89,6 +91,7 @@ class OnnxNetwork(Network):
         device = device if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
         whole = self._input.type == "tensor(uint8)"
         super().__init__(self.name, said, options, device, shape=channels_first, whole=whole)
+        self.score_on = _scored_on(self.name, options.get("score_on"), device)
         outputs = self._session.get_outputs()
         self._names = [o.name for o in outputs]
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
@@ -113,7 +116,7 @@ class OnnxNetwork(Network):
         try:
             given = bounds.within(
                 bounds.SECONDS * len(block),
-                lambda: self._session.run(None, {self._input.name: block}, settings),
+                lambda: self._given(block, settings),
             )
         except TimeoutError:
             settings.terminate = True  # takes effect between two nodes
@@ -129,9 +132,26 @@ class OnnxNetwork(Network):
         main = self._main.name
         named = {name: found[name] for name in (main, CONFIDENCE, *BESIDE) if name in found}
         values = named[main]
-        if self._channels_last and isinstance(values, np.ndarray) and values.ndim == 4:
+        if self._channels_last and isinstance(values, np.ndarray | DeviceScores) and values.ndim == 4:
             named[main] = values.transpose(0, 3, 1, 2)
         return Outputs(main, named, {layer: found[layer] for layer in embeddings})
+
+    def _given(self, block: np.ndarray, settings: Any) -> Sequence[Any]:
+        """Return all outputs, of which logits stay on the device where they are scored."""
+        if self.score_on == "processor":
+            return self._session.run(None, {self._input.name: block}, settings)
+        binding = self._session.io_binding()
+        binding.bind_cpu_input(self._input.name, block)
+        kind, _, number = self.device.partition(":")
+        for name in self._names:
+            binding.bind_output(name, *((kind, int(number or 0)) if name == self._main.name else ("cpu", 0)))
+        self._session.run_with_iobinding(binding, settings)
+        return [
+            scores_or_array(value, 3 if self._channels_last else 1)
+            if name == self._main.name
+            else value.numpy()
+            for name, value in zip(self._names, binding.get_outputs(), strict=True)
+        ]
 
     def _metadata(self) -> dict[str, Any]:
         said = self._session.get_modelmeta().custom_metadata_map
@@ -147,6 +167,15 @@ class OnnxNetwork(Network):
                     f"{self.name}: its metadata faultscape.{key} is not JSON: {text[:80]!r}"
                 ) from None
         return out
+
+
+def _scored_on(name: str, asked: str | None, device: str) -> str:
+    """Return where logits are scored: where the network runs, if torch can use that device."""
+    where = devices.scored_on(asked, device)
+    if where == "processor" or (asked is None and not devices.count("torch")):
+        return "processor"
+    devices.need_torch(name, "--score-on device")
+    return where
 
 
 def _with_layers(path: str, layers: Sequence[str]) -> str | bytes:

@@ -28,7 +28,7 @@ import numpy as np
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.device_scores import DeviceScores
-from faultscape.prediction.devices import precision_of, scored_on
+from faultscape.prediction.devices import need_torch, precision_of, scored_on
 from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import BESIDE, Network, Outputs, unchanged
@@ -57,7 +57,7 @@ class TorchNetwork(Network):
         self.module = module
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(options.get("precision") or ""), device)
-        self._on_device = scored_on(options.get("score_on"), device) == "device"
+        self.score_on = scored_on(options.get("score_on"), device)
 
     def call(self, pictures: Any) -> Any:
         """Return what the module gives for a tensor of prepared images."""
@@ -81,7 +81,7 @@ class TorchNetwork(Network):
 
     def _held(self, values: Any) -> np.ndarray | DeviceScores:
         """Return logits (N, C, h, w) where they are scored, and anything else as an array."""
-        scored = self._on_device and getattr(values, "ndim", 0) == 4 and values.is_floating_point()
+        scored = self.score_on == "device" and getattr(values, "ndim", 0) == 4 and values.is_floating_point()
         return DeviceScores(values.detach().float()) if scored and values.shape[1] > 1 else plain(values)
 
     def logits_of(self, given: Any) -> Any:
@@ -199,15 +199,6 @@ def _no_layers(path: str, options: ModelOptions) -> None:
             f"{path}: exported programs and TorchScript do not expose layers, so --keep embedding is not"
             " available; pass a function that returns the network as file.py:function, or export it to ONNX"
         )
-
-
-def need_torch(name: str) -> Any:
-    """Return torch; ModelError where it is not installed."""
-    try:
-        import torch
-    except ImportError:
-        raise ModelError(f"{name}: running it needs torch; install faultscape[torch]") from None
-    return torch
 
 
 def has_logits(given: Any) -> bool:

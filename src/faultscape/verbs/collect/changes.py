@@ -139,6 +139,8 @@ class Gathering:
         file}.
         """
         corpus = self._study.corpus
+        if not corpus.names:
+            return {}, {}
         held = corpus.by_id([f.id for f in some])
         places = {absolute(f.path): f for f in some if f.path}
         unlike = {place: f for place, f in places.items() if f.id not in held or held[f.id].source != place}

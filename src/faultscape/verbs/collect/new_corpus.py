@@ -8,6 +8,7 @@ million at a time, and among all first images of groups before these.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultscape.corpus.shards import LOOKS, groups_of, looks
+from faultscape.study.folder import cannot_write
 from faultscape.study.tables.corpus import SCHEMA, Corpus, Image, images_of, table_of
 from faultscape.study.tables.moved_images import CORPUS, moved_images
 
@@ -33,6 +35,7 @@ class RowsAside:
     """Rows of images that wait in a file, in the folder of a study, which nobody sees and no kill leaves."""
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(root))  # noqa: SIM115 - open as long as this is
         self._begins = list[int]()
         self._left_out = _lookup(())
@@ -51,9 +54,12 @@ class RowsAside:
         """Add rows behind the others."""
         if not len(rows):
             return
-        self._begins.append(self._file.seek(0, 2))
-        with pa.ipc.new_stream(pa.PythonFile(self._file, "w"), rows.schema) as stream:
-            stream.write_table(rows)
+        try:
+            self._begins.append(self._file.seek(0, os.SEEK_END))
+            with pa.ipc.new_stream(pa.PythonFile(self._file, "w"), rows.schema) as stream:
+                stream.write_table(rows)
+        except OSError as error:
+            raise cannot_write(self._root, error) from None
         self._count += len(rows)
 
     def leave_out(self, ids: Collection[str]) -> None:

@@ -137,7 +137,7 @@ def search(
     jobs = [DuelJob(str(study.root), number, models, define, start=start) for number, start in starts.items()]
     shards = "faultscape.verbs.select.duels:shard"
     items = len(drawn)
-    every = np.arange(items)
+    every = drawn.families if alone is None else np.arange(items)
     with _ranks_of_pool(study, jobs, items, title=title, engine=engine, workers=workers) as ranks:
         jobs = [replace(job, ranks=ranks) for job in jobs]
         for place, data in fill.gather(
