@@ -83,6 +83,20 @@ def of_pairs(order: list[int], correct: np.ndarray = RIGHT) -> Standings:
     return fs.ranking.classifier_rankings(names, rows, correct[order], IMAGES, resamples=0, extra=[OWN])
 
 
+def of_near(order: list[int], correct: np.ndarray = RIGHT) -> Standings:
+    """Every two models meet on every image; a wrong answer is nearer to the label the better the model."""
+    names = [MODELS[k] for k in order]
+    rows: list[Any] = [
+        SimpleNamespace(model_a=a, model_b=b, image=image)
+        for k, a in enumerate(names)
+        for b in names[:k]
+        for image in IMAGES
+    ]
+    return fs.ranking.classifier_rankings(
+        names, rows, correct[order], IMAGES, resamples=0, apart=1 - GRADED[order]
+    )
+
+
 def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
     """Thirty images of a pool of forty, drawn with uneven chances, and labels of twelve on which models do
     not differ.
@@ -163,6 +177,7 @@ def of_points(order: list[int]) -> Standings:
 WORLDS: dict[str, Callable[..., Standings]] = {
     "ratios": of_duels,
     "counts": of_pairs,
+    "distances": of_near,
     "draws": of_draws,
     "scores": of_duels,
     "choices": of_choices,
@@ -215,7 +230,7 @@ def test_scores_lie_in_the_span_that_the_entry_says(ranking: Ranking) -> None:
     "ranking", [r for r in RANKINGS if r.takes not in ("draws", "points")], ids=lambda ranking: ranking.name
 )
 def test_a_model_without_any_label_has_no_score(ranking: Ranking) -> None:
-    world, known = WORLDS[ranking.takes], RIGHT if ranking.takes == "counts" else GRADED
+    world, known = WORLDS[ranking.takes], RIGHT if ranking.takes in ("counts", "distances") else GRADED
     lacking = np.where(np.arange(4)[:, None] == 3, np.nan, known)
     found = scores(world([0, 1, 2, 3], lacking), ranking.name)
     assert np.isnan(found).tolist() == [False, False, False, True]

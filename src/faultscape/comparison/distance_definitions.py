@@ -118,9 +118,7 @@ def define_distances(
     held = {
         key: cast("str | None", given.get(key, (was or {}).get(key))) for key in ("distance", "hierarchy")
     }
-    for key, value in held.items():
-        if value and value not in KINDS and Path(value).exists():
-            held[key] = str(Path(value).absolute())
+    held = {key: absolute_distance(value) for key, value in held.items()}
     kind, distances = distances_of(
         classes, held["distance"] or (otherwise if was is None else None), held["hierarchy"]
     )
@@ -131,6 +129,13 @@ def define_distances(
         )
     digest = hashlib.sha256(np.round(distances, 9).tobytes()).hexdigest()[:16]
     return {"distance": kind, "hierarchy": held["hierarchy"], "distances": digest}, distances
+
+
+def absolute_distance(named: str | os.PathLike[str] | None) -> str | None:
+    """Return the name of a kind of distance, or the absolute path of a file that exists."""
+    if not named or str(named) in KINDS or not Path(named).exists():
+        return None if named is None else str(named)
+    return str(Path(named).absolute())
 
 
 def read_distances(file: str | os.PathLike[str], names: Sequence[str]) -> np.ndarray:

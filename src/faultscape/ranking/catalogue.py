@@ -44,7 +44,7 @@ from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
-Takes = Literal["ratios", "counts", "scores", "draws", "choices", "points"]
+Takes = Literal["ratios", "counts", "distances", "scores", "draws", "choices", "points"]
 _BOUNDS = ("share", "difference", "none")
 _INTERVALS = ("bootstrap", "wilson", "student")
 FAITHFUL: Kind = "faithful"
@@ -66,6 +66,7 @@ class Ranking:
     - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2,
       J, J), epsilon)`` makes the ratios;
     - "counts": ``compute(PairCounts, laplace) -> (B, J)``, of pairs of classifiers;
+    - "distances": the same, with wins of the model whose wrong answer is nearer to the label;
     - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a
       label does not decide, weights how often an image is drawn;
     - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
@@ -181,6 +182,17 @@ RANKINGS: tuple[Ranking, ...] = (
         "Davidson 1970",
         FAITHFUL,
         "counts",
+        lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
+        score=_LOG_ODDS.replace("{what}", "an image"),
+    ),
+    Ranking(
+        "nearer_bradley_terry",
+        "Bradley–Terry, the nearer wins",
+        "B–T near",
+        "strengths where of two wrong answers the one nearer to the label wins",
+        "Wang et al. 2020, case III and eq. 3; Davidson 1970",
+        FAITHFUL,
+        "distances",
         lambda counts, _: bradley_terry_ties(counts.wins, counts.ties, PSEUDO_COUNT)[0],
         score=_LOG_ODDS.replace("{what}", "an image"),
     ),
@@ -341,7 +353,7 @@ _CALLED_WITH = {  # the arguments and the result of a user's own ranking
         "scores (models, images) and weights (replicates, images), and gives scores (replicates, models)"
     ),
 }
-_OF_ONE_KIND = ("draws", "choices", "points")  # what no ranking of your own can take
+_OF_ONE_KIND = ("distances", "draws", "choices", "points")  # what no ranking of your own can take
 _NAMED = {ranking.name: ranking for ranking in RANKINGS}
 
 

@@ -11,7 +11,7 @@ Source: Wang et al. 2020, section 2.1, Algorithms 1 and 2, eq. 5, Table 1; the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from faultscape import nouns
 from faultscape.errors import RankingError, closest, counted
+from faultscape.maps import checked_arrays
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import JsonObject
 from faultscape.ranking.assembly import Findings, assemble
@@ -62,6 +63,7 @@ def classifier_rankings(
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
+    apart: ArrayLike | None = None,
 ) -> Standings:
     """Return the standings of classifiers from (J, I) whether each model is right on ``images``: 1, 0, or NaN
     where not decided.
@@ -72,8 +74,11 @@ def classifier_rankings(
     the numbers of images ``case_1``, ``case_2`` (row right, column wrong) and ``case_3``. ``benchmark`` is
     {model: score}, larger is better; ``groups`` {image: group} are drawn whole; ``keys`` (I,) identify images
     independently of their names (ids by default): the bootstrap draws images in the order of the keys.
-    ``extra`` are rankings of your own (`find_ranking`). Errors: RankingError for slots, shapes, answers or a
-    benchmark that do not fit, or no label at all; OptionError for options out of range.
+    ``extra`` are rankings of your own (`find_ranking`). ``apart`` (J, I) is how far each answer is from the
+    label, NaN where unknown: with it, of two wrong answers the nearer one wins in a further ranking.
+
+    Errors: RankingError for slots, shapes, answers or a benchmark that do not fit, or no label at all;
+    OptionError for options out of range.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(model_a="vgg", model_b="resnet", image=image) for image in "xyz"]
@@ -87,9 +92,17 @@ def classifier_rankings(
     >>> {model: round(score, 9) for model, score in table.rankings["perron"].scores.items()}
     {'vgg': 0.6, 'resnet': 0.4}
     """
+    far: dict[str, np.ndarray] = {}
+    if apart is not None:
+        columns = checked_arrays.numbers(apart, "apart", RankingError, "J x I").astype(float)
+        if columns.shape != (len(models), len(images)):
+            raise RankingError(
+                f"apart has shape {columns.shape}; expected {len(models)} models by {len(images)} images"
+            )
+        far = dict(zip(images, columns.T, strict=True))
     return assemble(
         Panel.of(models, images, correct, keys=keys, groups=groups, discarded=discarded),
-        PairsOfClassifiers(rows, laplace),
+        PairsOfClassifiers(rows, laplace, far),
         RankingOptions(resamples, seed, all_labels, benchmark, definitions or {}, extra),
     )
 
@@ -97,11 +110,12 @@ def classifier_rankings(
 @dataclass(frozen=True, eq=False)
 class PairsOfClassifiers:
     """The slots of pairs of classifiers as evidence; ``laplace`` is added to right and wrong answers of each
-    pair.
+    pair. ``apart`` (J,) of each image with a full label is how far the models' answers are from it.
     """
 
     rows: Sequence[PairSlot]
     laplace: float = 1
+    apart: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
         """Return the five faithful rankings and those that re-use labels."""
@@ -126,6 +140,18 @@ class PairsOfClassifiers:
         strengths = scored["bradley_terry"]
         error = standard_errors(_games(*slots, part.scores), strengths.scores[0], nu, PSEUDO_COUNT)
         scored["bradley_terry"] = replace(strengths, error=error)
+        cases = []
+        if self.apart:
+            unknown = np.full(len(part.models), np.nan)
+            apart = np.stack([self.apart.get(image, unknown) for image in part.images], axis=1)
+            nearer = pair_counts(*slots, part.scores, weights, apart)
+            for one in taking("distances"):
+                found = linked(part.models, joined, one.compute(nearer, self.laplace), images)
+                tied = float(bradley_terry_ties(nearer.wins[0], nearer.ties[0], PSEUDO_COUNT)[1])
+                games = _games(*slots, part.scores, apart)
+                error = standard_errors(games, found.scores[0], tied, PSEUDO_COUNT)
+                scored[one.name] = replace(found, error=error)
+            cases = _cases_by_distance(point, nearer)
         scored |= reused(part, weights, part.draws(part.labelled), options.extra)
         table = with_intervals(scored, part, options.extra)
         own: dict[str, dict[str, Any]] = {
@@ -140,7 +166,7 @@ class PairsOfClassifiers:
             part,
             replace(table, rankings=rankings),
             [labelled_note(number, int((partly & part.chosen).sum()), part.wanted, "chosen")],
-            [*_notes(point, slots[2], part, ratios), *table.notes],
+            [*_notes(point, slots[2], part, ratios), *cases, *table.notes],
             {"laplace": self.laplace}
             | options.recorded()
             | {"level": LEVEL, "interval": INTERVAL, "pseudo_count": PSEUDO_COUNT, "ties": "Davidson"}
@@ -279,14 +305,32 @@ def pair_places(
 
 
 def _games(
-    first: np.ndarray, second: np.ndarray, image: np.ndarray, correct: np.ndarray
+    first: np.ndarray,
+    second: np.ndarray,
+    image: np.ndarray,
+    correct: np.ndarray,
+    apart: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the games of the slots that count, one per pair and image, as ``sandwich`` takes them."""
+    """Return the games of the slots that count, one per pair and image, as ``sandwich`` takes them; with
+    ``apart`` as `pair_counts` takes it.
+    """
     rows = np.stack([np.minimum(first, second), np.maximum(first, second), image])
     first, second, image = np.unique(rows[:, image >= 0], axis=1)
     points = (1 + correct[first, image] - correct[second, image]) / 2
+    if apart is not None:
+        wrong = correct[first, image] + correct[second, image] == 0
+        ahead = np.sign(np.nan_to_num(apart[second, image] - apart[first, image]))
+        points = np.where(wrong, (1 + ahead) / 2, points)
     known = ~np.isnan(points)
     return first[known], second[known], image[known], points[known]
+
+
+def _cases_by_distance(point: PairCounts, nearer: PairCounts) -> list[str]:
+    """Return a note on how many slots of case III a distance decides."""
+    wrong = point.both_wrong.sum() / 2
+    decided = wrong - nearer.both_wrong[0].sum() / 2
+    # what is not nearer is equally far, or has no full label
+    return [f"case III by distance: of {wrong:.0f} slots, one answer is nearer to the label on {decided:.0f}"]
 
 
 def _notes(point: PairCounts, image: np.ndarray, panel: Panel, ratios: np.ndarray) -> list[str]:

@@ -51,11 +51,14 @@ def pair_counts(
     image: np.ndarray,
     correct: np.ndarray,
     weights: np.ndarray | None = None,
+    apart: np.ndarray | None = None,
 ) -> PairCounts:
     """Return the counts of every pair from its own slots.
 
     ``first``, ``second``, ``image`` (S,) are places of models and columns of ``correct`` (J, I); image -1 has
-    no label. ``weights`` (B, I) count the images, ones by default (B = 1). RankingError for a model paired
+    no label. ``weights`` (B, I) count the images, ones by default (B = 1). With ``apart`` (J, I), how far
+    each answer is from the label, NaN where unknown, of two wrong answers the nearer one wins. RankingError
+    for a model paired
     with itself, or an answer other than 0, 1 or NaN.
 
     >>> correct = np.array([[1, 1, 0, 1], [0, 1, 0, np.nan]])
@@ -92,6 +95,11 @@ def pair_counts(
     image = image[decided]
     one = correct[low, image] > 0
     other = correct[high, image] > 0
+    if apart is not None:  # case III by S2 eq. 3
+        wrong = ~one & ~other
+        ahead = apart[high, image] - apart[low, image]  # NaN is ahead of nothing
+        one = one | (wrong & (ahead > 0))
+        other = other | (wrong & (ahead < 0))
 
     pair = low * j + high  # sorted by np.unique
     pairs, start = np.unique(pair, return_index=True)

@@ -112,6 +112,22 @@ def correctness(
     return [*predictions.images], correct, ties_text(verdicts, study.classes.names)
 
 
+def distances_to_labels(
+    study: Study, models: Sequence[str], truth: str, images: Sequence[str], distances: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return {image: (J,) how far each model's answer is from the nearest class of its full label}, by (C, C)
+    ``distances``; NaN for a model without an answer. Images whose label names no class, or is a partial one,
+    are left out.
+    """
+    sets = read_label_sets(study, truth, images) if truth in study.label_folders else [None] * len(images)
+    said = read_predictions(study, models, images).labels
+    return {
+        image: np.where(labels >= 0, distances[labels][:, sorted(true)].min(1), np.nan)
+        for image, true, labels in zip(images, sets, said.T, strict=True)
+        if true
+    }
+
+
 def verdicts_of(study: Study, truth: str, voices: Voices = EVERYBODY) -> dict[tuple[str, str], bool | None]:
     """Return {(image, class): whether more said yes than no} by the answers of ``voices``, None for a tie."""
     rows = voices.answers(study.answers.answers(truth))

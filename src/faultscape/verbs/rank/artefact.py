@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from faultscape import plug
+from faultscape.comparison.distance_definitions import KINDS
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
@@ -91,6 +92,11 @@ def _chosen_elsewhere(study: Study, own: Slots) -> set[str]:
 def _benchmark(made: Instance) -> str | None:
     file = made.options.get("benchmark")
     return files_key(str(file)) if file else None
+
+
+def _distance(made: Instance) -> str | None:
+    named = str(made.options.get("distance") or "")
+    return files_key(named) if named not in ("", *KINDS) else None
 
 
 def _truths(made: Instance) -> str | None:
@@ -264,11 +270,12 @@ STANDINGS = _Standings(
         ),
         Input("selection", _against),
         Input("rankings", lambda made: files_of(made.listed("ranking")), "the file of a ranking changed"),
+        Input("distance", _distance, "the file of distances changed, or is gone"),
         Input("benchmark", _benchmark, "the file of the benchmark changed, or is gone"),
         Input("truths", _truths, "labels of another truth changed"),
         # standings name the class on which the leading model fails
         inputs.NAMES,
         by_method(METHOD_NUMBER, "an earlier version made them"),
     ),
-    own_files=("benchmark", "ranking"),
+    own_files=("benchmark", "ranking", "distance"),
 )

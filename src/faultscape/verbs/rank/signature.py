@@ -20,6 +20,11 @@ def _check(options: RankOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
+    if options.distance == "01":
+        raise OptionError(
+            "--distance 01 is the same for all wrong answers; give wordnet, path, hops, or a file of"
+            " distances"
+        )
     looks = options.looks
     if looks.indifference is not None and not looks.anytime:
         raise OptionError(
@@ -45,6 +50,7 @@ def rank(
     benchmark: Place | None = None,
     epsilon: float | None = None,
     laplace: float | None = None,
+    distance: Place | None = None,
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
@@ -81,6 +87,9 @@ def rank(
         0.01).
     laplace
         For classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
+    distance
+        For pairs of classifiers with labels that name the class: also rank by which of two wrong answers is
+        nearer to it: wordnet, path, hops, or a file of distances between classes.
     resamples
         Bootstrap replicates.
     seed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from faultscape import __version__
+from faultscape.comparison.distance_definitions import KINDS, class_hierarchy, distances_of
 from faultscape.errors import RankingError
 from faultscape.labelling.discards import discards_text
 from faultscape.nouns import JsonObject
@@ -21,6 +22,7 @@ from faultscape.ranking.drawn.stand_ins import STANDS_IN
 from faultscape.ranking.duel_standings import Duels
 from faultscape.ranking.panel import Panel, RankingOptions, group_numbers
 from faultscape.ranking.replicates import FUTURE
+from faultscape.reading import evidence
 from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study
 from faultscape.standings import Standings
@@ -97,7 +99,7 @@ def _ranked(known: Labelled, panel: Panel, asked: RankOptions, options: RankingO
         return standings_of_draws(known, asked, options)
     if known.study.settings.classifies:
         rows = [row for row in known.now.pairs if known.covers(row.image)]
-        found = PairsOfClassifiers(rows, added_laplace(asked))
+        found = PairsOfClassifiers(rows, added_laplace(asked), _distances(known, asked))
     else:
         classes = known.study.settings.class_list
         whole = known.now.definition["constraints"] == "none"
@@ -109,6 +111,29 @@ def _ranked(known: Labelled, panel: Panel, asked: RankOptions, options: RankingO
             {key: share for key, share in known.choices.items() if known.covers(key[0])},
         )
     return replace(assemble(panel, found, options), stability=found.stability(panel))
+
+
+def _distances(known: Labelled, asked: RankOptions) -> dict[str, np.ndarray]:
+    """Return how far answers are from full labels, by the distance that was asked for; {} for none asked.
+    RankingError if no label is a full one.
+    """
+    if asked.distance is None:
+        return {}
+    study, now = known.study, known.now
+    hierarchy = now.definition.get("hierarchy")
+    if asked.distance in KINDS and class_hierarchy(study.classes, hierarchy) is None:
+        raise RankingError(
+            f"--distance {asked.distance} needs a hierarchy above the classes: WordNet ids in the class list,"
+            " or that of a selection made with --hierarchy; or give a file of distances"
+        )
+    _, distances = distances_of(study.classes, str(asked.distance), hierarchy)
+    found = evidence.distances_to_labels(study, now.models, known.truth, known.panel.images, distances)
+    if not found:
+        raise RankingError(
+            f"--distance: truth {known.truth} has answers yes or no, and no label that names the class of an"
+            " image; import such labels, or rank without --distance"
+        )
+    return found
 
 
 def _outside_note(known: Labelled) -> str:
@@ -183,6 +208,8 @@ def added_laplace(options: RankOptions) -> float:
 def recorded(options: RankOptions, *, classifies: bool) -> dict[str, float | int | bool | str]:
     """Return the options that standings record, so that they can be reproduced."""
     own = {"laplace": added_laplace(options)} if classifies else {"epsilon": added_epsilon(options)}
+    if options.distance is not None:
+        own |= {"distance": str(options.distance)}
     rest = {name: getattr(options, name) for name in ("resamples", "seed", "all_labels", "population")}
     weighted = {"weight_annotators": True} if options.votes.weight_annotators else {}
     looked = {"anytime": True} if options.looks.anytime else {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape import plug
+from faultscape.comparison.distance_definitions import absolute_distance
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking import catalogue
 from faultscape.ranking.agreement import compare_selections
@@ -54,6 +55,11 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         )
     truth = study.truth(options.truth)
     slots = study.selection(selection).slots
+    if options.distance is not None and not slots.pairs:
+        raise OptionError(
+            "--distance is for pairs of classifiers, where both may be wrong; this selection is of"
+            f" {'images drawn for all models' if slots.draws else 'label maps'}"
+        )
     by_chance = artefact.is_by_chance(study, selection)
     check_population(options.population, by_chance, study.place, where=bool(options.where))
     if options.looks.anytime:
@@ -72,6 +78,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         options,
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
         ranking=tuple(plug.absolute(source) for source in options.ranking),
+        distance=absolute_distance(options.distance),
     )
     if slots.points:
         return _of_points(study, truth, closed, options, target)
