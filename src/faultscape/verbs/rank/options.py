@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.arguments import Place
+
 
 @dataclass(frozen=True)
 class Looks:
@@ -20,6 +22,20 @@ class Looks:
 
     anytime: bool = False
     indifference: float | None = None
+
+
+@dataclass(frozen=True)
+class NearMisses:
+    """How two wrong answers of classifiers are compared.
+
+    Parameters
+    ----------
+    distance
+        For pairs of classifiers with labels that name the class: also rank by which of two wrong answers is
+        nearer to it: wordnet, path, hops, or a file of distances between classes.
+    """
+
+    distance: Place | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import Looks, VoteRules
+from faultscape.verbs.rank.options import Looks, NearMisses, VoteRules
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.verb import verb
 
@@ -20,7 +20,7 @@ def _check(options: RankOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < 0:
             raise OptionError(f"{name} must be 0 or more; got {value}")
-    if options.distance == "01":
+    if options.misses.distance == "01":
         raise OptionError(
             "--distance 01 is the same for all wrong answers; give wordnet, path, hops, or a file of"
             " distances"
@@ -50,7 +50,6 @@ def rank(
     benchmark: Place | None = None,
     epsilon: float | None = None,
     laplace: float | None = None,
-    distance: Place | None = None,
     resamples: int = 1000,
     seed: int = 0,
     all_labels: bool = False,
@@ -60,6 +59,7 @@ def rank(
     output: Place | None = None,
     votes: VoteRules = VoteRules(),
     looks: Looks = Looks(),
+    misses: NearMisses = NearMisses(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -87,9 +87,6 @@ def rank(
         0.01).
     laplace
         For classifiers: added to right and wrong answers of each pair, (c + x) / (n + 2 x) (default 1).
-    distance
-        For pairs of classifiers with labels that name the class: also rank by which of two wrong answers is
-        nearer to it: wordnet, path, hops, or a file of distances between classes.
     resamples
         Bootstrap replicates.
     seed
@@ -112,6 +109,8 @@ def rank(
         How people's answers count: `VoteRules(weight_annotators=...)`.
     looks
         How often the result is read: `Looks(anytime=..., indifference=...)`.
+    misses
+        How two wrong answers of classifiers are compared: `NearMisses(distance=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
 

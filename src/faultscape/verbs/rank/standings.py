@@ -117,16 +117,16 @@ def _distances(known: Labelled, asked: RankOptions) -> dict[str, np.ndarray]:
     """Return how far answers are from full labels, by the distance that was asked for; {} for none asked.
     RankingError if no label is a full one.
     """
-    if asked.distance is None:
+    if asked.misses.distance is None:
         return {}
     study, now = known.study, known.now
     hierarchy = now.definition.get("hierarchy")
-    if asked.distance in KINDS and class_hierarchy(study.classes, hierarchy) is None:
+    if asked.misses.distance in KINDS and class_hierarchy(study.classes, hierarchy) is None:
         raise RankingError(
-            f"--distance {asked.distance} needs a hierarchy above the classes: WordNet ids in the class list,"
-            " or that of a selection made with --hierarchy; or give a file of distances"
+            f"--distance {asked.misses.distance} needs a hierarchy above the classes: WordNet ids in the"
+            " class list, or that of a selection made with --hierarchy; or give a file of distances"
         )
-    _, distances = distances_of(study.classes, str(asked.distance), hierarchy)
+    _, distances = distances_of(study.classes, str(asked.misses.distance), hierarchy)
     found = evidence.distances_to_labels(study, now.models, known.truth, known.panel.images, distances)
     if not found:
         raise RankingError(
@@ -208,8 +208,8 @@ def added_laplace(options: RankOptions) -> float:
 def recorded(options: RankOptions, *, classifies: bool) -> dict[str, float | int | bool | str]:
     """Return the options that standings record, so that they can be reproduced."""
     own = {"laplace": added_laplace(options)} if classifies else {"epsilon": added_epsilon(options)}
-    if options.distance is not None:
-        own |= {"distance": str(options.distance)}
+    if options.misses.distance is not None:
+        own |= {"distance": str(options.misses.distance)}
     rest = {name: getattr(options, name) for name in ("resamples", "seed", "all_labels", "population")}
     weighted = {"weight_annotators": True} if options.votes.weight_annotators else {}
     looked = {"anytime": True} if options.looks.anytime else {}

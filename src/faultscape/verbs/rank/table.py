@@ -27,7 +27,7 @@ from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
-from faultscape.verbs.rank.options import Looks
+from faultscape.verbs.rank.options import Looks, NearMisses
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -55,7 +55,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         )
     truth = study.truth(options.truth)
     slots = study.selection(selection).slots
-    if options.distance is not None and not slots.pairs:
+    if options.misses.distance is not None and not slots.pairs:
         raise OptionError(
             "--distance is for pairs of classifiers, where both may be wrong; this selection is of"
             f" {'images drawn for all models' if slots.draws else 'label maps'}"
@@ -78,7 +78,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
         options,
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
         ranking=tuple(plug.absolute(source) for source in options.ranking),
-        distance=absolute_distance(options.distance),
+        misses=NearMisses(absolute_distance(options.misses.distance)),
     )
     if slots.points:
         return _of_points(study, truth, closed, options, target)
