@@ -2,8 +2,8 @@
 
 Conventions: ``python -P -m faultscape.engine.worker`` says ``began`` once it has started, reads requests
 (``task``, ``call``, ``attempt``), one JSON object per line, from its standard input, and answers with
-messages about a call (see tasks), one per line; an item that is done is a single dot, which the kernel keeps
-if the process dies. It always ends with its parent, however that ends and
+messages about a call (see tasks), one per line. An item that is done is a dot: it is written at once, so that
+it counts even if the process dies on the next one. It always ends with its parent, however that ends and
 whatever it is doing itself. Output of libraries goes to standard error.
 """
 
@@ -26,6 +26,7 @@ from faultscape import errors
 _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 _DONE = b"."
 _MOST = 1 << 16  # bytes of a pipe
+_DOTS = 64  # more items at a time are told by their number
 _PAUSE = 0.05  # seconds
 
 
@@ -43,7 +44,6 @@ class Worker:
             env=environment,
         )
         self._began = False
-        self._heard = b""
 
     def ask(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the messages about a call until it ends; the last may be that the worker crashed on it, or
@@ -75,19 +75,20 @@ class Worker:
         it would cost as much as counting a small map.
         """
         begun = time.monotonic()
+        torn = list[bytes]()  # what has come of a line
         while data := os.read(pipe, _MOST):
-            self._heard += data
-            while self._heard:
-                if items := len(self._heard) - len(self._heard.lstrip(_DONE)):
-                    self._heard = self._heard[items:]
+            while data:
+                if not torn and (items := len(data) - len(data.lstrip(_DONE))):
+                    data = data[items:]
                     yield {"tick": items}
-                line, end, rest = self._heard.partition(b"\n")
-                if not end:
-                    break
-                self._heard = rest
-                yield json.loads(line)
-            # a short call does not wait for long
-            time.sleep(min(_PAUSE, (time.monotonic() - begun) / 10))
+                    continue
+                line, end, data = data.partition(b"\n")
+                torn.append(line)
+                if end:
+                    yield json.loads(b"".join(torn))
+                    torn.clear()
+            if not torn:  # a short call does not wait for long
+                time.sleep(min(_PAUSE, (time.monotonic() - begun) / 10))
 
     def kill(self) -> None:
         """End the process now, whatever it is doing; safe from another thread."""
@@ -131,11 +132,17 @@ def work(parent: int) -> None:
     def say(said: dict[str, Any]) -> None:
         write(f"{json.dumps(said)}\n".encode())
 
+    def tick(items: int) -> None:
+        if items <= _DOTS:
+            write(_DONE * items)
+        else:
+            say({"tick": int(items)})
+
     say({"began": os.getpid()})
     while True:
         request = json.loads(requests.get())
         try:
-            say({"result": perform(**request, tick=lambda items: write(_DONE * items))})
+            say({"result": perform(**request, tick=tick)})
         except errors.FaultscapeError as error:
             say({"error": type(error).__name__, "text": str(error)})
         except Exception:  # noqa: BLE001 - a defect is told to the parent, which shows it

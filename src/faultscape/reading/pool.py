@@ -308,5 +308,5 @@ def read_drawing_pool(study: Study, define: Definition) -> tuple[ImagePool, np.n
     """
     seed = tie_seed(define)
     pool = read_pool(study.corpus, keep_duplicates=define.get("keep_duplicates", False), seed=seed)
-    order = np.arange(len(pool.ranks)) if seed is None else np.argsort(pool.ranks)
+    order = np.arange(len(pool)) if seed is None else np.argsort(pool.ranks)
     return pool.taken(order), order

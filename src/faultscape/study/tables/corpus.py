@@ -125,16 +125,28 @@ class Corpus:
                 columns = _checked(batch, names)
                 yield from zip(*(columns[name].to_pylist() for name in names), strict=True)
 
-    def each_table(self, *names: str) -> Iterator[pa.Table]:
+    def each_table(
+        self, *names: str, between: tuple[str, str | bytes, str | bytes] | None = None
+    ) -> Iterator[pa.Table]:
         """Yield some columns, all by default, of a few thousand images at a time, in corpus order, and keep
-        nothing of them.
+        nothing of them; of all rows, or only where a column may hold values ``between`` two, (name, least,
+        most).
         """
         if self._file is None:
             return
         columns = list(names) or self._of_images
         with _damage_of(self.root / CORPUS):
             for group in range(self._file.num_row_groups):
-                yield _checked(self._file.read_row_group(group, columns), columns)
+                if between is None or self._may_hold(group, *between):
+                    yield _checked(self._file.read_row_group(group, columns), columns)
+
+    def _may_hold(self, group: int, name: str, least: str | bytes, most: str | bytes) -> bool:
+        """Return whether a column of a row group may have a value between two."""
+        assert self._file is not None
+        bounds = self._file.metadata.row_group(group).column(self.names.index(name)).statistics
+        if bounds is None or not bounds.has_min_max:
+            return True
+        return bounds.min <= most and bounds.max >= least
 
     def ids_of_sources(self, sources: Collection[str], set_name: str | None = None) -> dict[str, str]:
         """Return {source: id} of the images, of one set or of all, that have one of some sources."""
@@ -146,7 +158,10 @@ class Corpus:
         recorded = pa.array((_recorded(source, self.root) for source in wanted), pa.binary())
         moved = bool(moved_images(self.root / CORPUS, self.root))
         found = dict[str, str]()
-        for table in self.each_table("id", "source", "set"):
+        least, most = min(recorded.to_pylist()), max(recorded.to_pylist())
+        for table in self.each_table(
+            "id", "source", "set", between=None if moved else ("source", least, most)
+        ):
             # of a study that was moved, what is recorded is not where the files are
             mine = pc.call_function("is_in", [table["source"]], pc.SetLookupOptions(value_set=recorded))
             columns = (table if moved else table.filter(mine)).to_pydict()
@@ -169,10 +184,8 @@ class Corpus:
         wanted = pc.SetLookupOptions(value_set=words(asked))
         least, most = min(asked), max(asked)
         with _damage_of(self.root / CORPUS):
-            place = self.names.index("id")
             for group in range(self._file.num_row_groups):
-                bounds = self._file.metadata.row_group(group).column(place).statistics
-                if bounds is not None and bounds.has_min_max and (bounds.max < least or bounds.min > most):
+                if not self._may_hold(group, "id", least, most):
                     continue
                 mine = pc.call_function("is_in", [self._file.read_row_group(group, ["id"])["id"]], wanted)
                 if pc.call_function("any", [mine]).as_py():
@@ -403,7 +416,7 @@ def _in_row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows of tables, as many at a time as make whole row groups."""
     held = SCHEMA.empty_table()
     for table in tables:
-        held = pa.concat_tables([held, table.select(SCHEMA.names)])
+        held = pa.concat_tables([held, table.select(SCHEMA.names).cast(SCHEMA)])
         if whole := len(held) // _ROWS_IN_GROUP * _ROWS_IN_GROUP:
             yield held.slice(0, whole)
             held = held.slice(whole).combine_chunks()

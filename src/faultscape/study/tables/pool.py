@@ -28,18 +28,24 @@ class Pool:
     """The pool of a study."""
 
     corpus: Corpus
-    ranks: np.ndarray
+    values: np.ndarray | None  # by which images are ordered among equals; None for their ids
     families: np.ndarray
     shards: np.ndarray
     order: np.ndarray | None = None  # places in corpus order; None for that order
 
     def __len__(self) -> int:
-        return len(self.ranks)
+        return len(self.families)
+
+    @cached_property
+    def ranks(self) -> np.ndarray:
+        """(I,) the places of images in the order among equals."""
+        ranks = _ranks_of_ids(self.corpus) if self.values is None else _ranks(self.corpus, self.values)
+        return ranks if self.order is None else ranks[self.order]
 
     def taken(self, order: np.ndarray) -> Pool:
         """Return the pool with its images in another ``order`` (I,)."""
         of = order if self.order is None else self.order[order]
-        return Pool(self.corpus, self.ranks[order], self.families[order], self.shards[order], of)
+        return Pool(self.corpus, self.values, self.families[order], self.shards[order], of)
 
     @cached_property
     def ids(self) -> pa.StringArray:
@@ -94,8 +100,8 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
             firsts = enumerate(zip(ids, table[duplicates].to_pylist(), strict=True), place)
             followers |= {k: first for k, (id_, first) in firsts if first != id_}
         place += len(ids)
-    ranks = _ranks_of_ids(corpus) if seed is None else _ranks(corpus, np.concatenate(values))
-    return Pool(corpus, ranks, _families(corpus, place, followers), np.concatenate(shards))
+    among_equals = None if seed is None else np.concatenate(values)
+    return Pool(corpus, among_equals, _families(corpus, place, followers), np.concatenate(shards))
 
 
 def _rows(corpus: Corpus, *names: str) -> Iterator[pa.Table]:

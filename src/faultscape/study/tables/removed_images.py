@@ -28,8 +28,9 @@ def read_removed(corpus: Corpus) -> list[Image]:
     path = corpus.root / _FILE
     if not path.exists():
         return []
-    here = set(corpus.ids)
-    return [image for image in read_images(path) if image.id not in here]
+    removed = read_images(path)
+    here = corpus.held(image.id for image in removed)
+    return [image for image in removed if image.id not in here]
 
 
 def note_removed(root: Path, images: Iterable[Image]) -> None:

@@ -8,10 +8,13 @@ their ids; those of images that the study has or had are held.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import cast
+
+import numpy as np
 
 from faultscape.choices import Role
 from faultscape.corpus.layouts.layout import Frame
@@ -95,9 +98,16 @@ class Gathering:
         self._notes = notes
         self._banned = pictures.Banned(options.not_in)
         self._together = pictures.Together()
-        self._called_otherwise = list[tuple[str, str]]()  # (file, the study's id for it)
+        # what files are called that left the study, and those among the images that are looked at
+        self._of_removed = {
+            image.source: image.id for image in removed.values() if image.set == set_name and image.source
+        }
+        self._called_otherwise = 0
+        self._first_called = ("", "")  # (file, the study's id for it)
         self._other_roles = 0
         self._altered = list[Image]()  # as they were collected
+        self._refused: CorpusError | None = None  # of a file that may be dim
+        self._seen = array("q")  # hashes of the ids of images that the study has
         self.gathered = Gathered(new)
 
     def gather(self, total: int) -> Gathered:
@@ -115,6 +125,7 @@ class Gathering:
         """Look at some images; yields how many are done."""
         held, called = self._held(some)
         files = [f for f in some if f.path]
+        self._seen.extend(map(hash, held))
         same = pictures.unchanged(
             held, [replace(f, id=called.get(f.id, f.id)) for f in files], self._options.storage.probe
         )
@@ -139,14 +150,17 @@ class Gathering:
         file}.
         """
         corpus = self._study.corpus
-        if not corpus.names:
+        if not (corpus.names or self._of_removed):
             return {}, {}
         held = corpus.by_id([f.id for f in some])
-        places = {absolute(f.path): f for f in some if f.path}
-        unlike = {place: f for place, f in places.items() if f.id not in held or held[f.id].source != place}
-        known = corpus.ids_of_sources(unlike, self._set)
-        called = {unlike[place].id: id_ for place, id_ in known.items() if unlike[place].id != id_}
-        self._called_otherwise += [(f.path, called[f.id]) for f in some if f.id in called]
+        places = {f.id: absolute(f.path) for f in some if f.path}
+        unlike = {id_: place for id_, place in places.items() if id_ not in held or held[id_].source != place}
+        known = self._of_removed | corpus.ids_of_sources(set(unlike.values()), self._set)
+        called = {id_: known[place] for id_, place in unlike.items() if known.get(place, id_) != id_}
+        for f in some:
+            if f.id in called:
+                self._called_otherwise += 1
+                self._first_called = self._first_called if self._first_called[0] else (f.path, called[f.id])
         return held | corpus.by_id([*called.values()]), called
 
     def _keep(self, image: Image) -> None:
@@ -173,10 +187,16 @@ class Gathering:
             raise CorpusError(
                 f"{f.path}: --not-in must decode each image; add --probe to read all of them completely"
             )
-        self._together.count(f, picture)
+        may_be_dim = self._together.count(f, picture)
         before = held.get(f.id)
         earlier = before or self._removed.get(f.id)
-        _refuse_another_file(earlier, f, picture, self._options.images)
+        try:
+            _refuse_another_file(earlier, f, picture, self._options.images)
+        except CorpusError as error:
+            if not may_be_dim:
+                raise
+            self._refused = self._refused or error
+            return None
         if earlier is not None and earlier.digest != picture.digest:
             self._altered.append(earlier)
         if (near := self._banned.near(picture.dhash)) is not None:
@@ -210,23 +230,36 @@ class Gathering:
         self.gathered.failures.append(Failure("collect", self._set, path, reason))
 
     def _leave_out_dim(self) -> None:
-        """Take back the images of 16 bits if even the brightest is dim."""
+        """Take back all that was done about the images of 16 bits if even the brightest is dim."""
         dim, why = self._together.dim()
-        self.gathered.new.leave_out({f.id for f in dim} - self.gathered.changed.keys())
-        for f in dim:
-            self.gathered.changed.pop(f.id, None)
-            self.gathered.again.discard(f.id)
+        if not dim:
+            if self._refused is not None:
+                raise self._refused
+            return
+        found = self.gathered
+        ids = {f.id for f in dim}
+        paths = {f.path for f in dim}
+        found.new.leave_out(ids)
+        for id_ in ids:
+            found.changed.pop(id_, None)
+            found.left.pop(id_, None)
+        found.again -= ids
+        self._altered = [image for image in self._altered if image.id not in ids]
         # first, so that what is said of all of them is what a person reads
-        self.gathered.failures[:0] = [Failure("collect", self._set, f.path, why) for f in dim]
+        found.failures = [
+            *(Failure("collect", self._set, f.path, why) for f in dim),
+            *(failure for failure in found.failures if failure.image not in paths),
+        ]
 
     def _tell(self) -> None:
         """Report what was found out about all images."""
-        if other := self._called_otherwise:
+        if self._called_otherwise:
             words = (
                 "file is in the study already and keeps its id",
                 "files are in the study already and keep their ids",
             )
-            print(f"{counted(len(other), *words)}: {other[0][0]} is {other[0][1]}")
+            file, id_ = self._first_called
+            print(f"{counted(self._called_otherwise, *words)}: {file} is {id_}")
         self._together.tell_clipped()
         if left := self.gathered.left:
             print(
@@ -239,7 +272,9 @@ class Gathering:
                 f" {self._options.role}"
             )
         _tell_altered(self._study, self._altered)
-        _tell_gone(*pictures.gone(self._study.corpus, self._set, self.gathered.changed))
+        _tell_gone(
+            *pictures.gone(self._study.corpus, self._set, np.unique(np.frombuffer(self._seen, np.int64)))
+        )
 
 
 def _image(found: Found, picture: Picture, set_name: str, role: str | None, earlier: Image | None) -> Image:

@@ -194,11 +194,11 @@ def _collect(
     old = {f.image: f for f in read_failures(root) if f.stage == "collect" and f.name == set_name}
     with Notes(root) as notes, RowsAside(root) as aside:
         gathered = Gathering(study, options, set_name, named, removed, notes, aside).gather(total)
+        came = len(gathered.changed.keys() & removed.keys())
+        new = len(gathered.new) + came
         _follow_parents(study, gathered, removed)
-        back = gathered.changed.keys() & removed.keys()
-        new = len(gathered.new) + sum(not removed[id_].parent for id_ in back)
         _refuse_nothing(study, gathered, total, new, notes)
-        if came := len(back):
+        if came:
             print(
                 f"{counted(came, 'image that was', 'images that were')} removed"
                 f" {'is' if came == 1 else 'are'} back, with labels and answers"

@@ -9,6 +9,7 @@ million at a time, and among all first images of groups before these.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +39,7 @@ class RowsAside:
         self._root = root
         self._file = SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(root))  # noqa: SIM115 - open as long as this is
         self._begins = list[int]()
-        self._left_out = _lookup(())
+        self._left_out = _Ids()
         self._count = 0
 
     def __enter__(self) -> Self:
@@ -63,9 +64,9 @@ class RowsAside:
         self._count += len(rows)
 
     def leave_out(self, ids: Collection[str]) -> None:
-        """Leave out some images, which are all among the rows."""
-        self._left_out = _lookup(ids)
-        self._count -= len(ids)
+        """Leave out the rows of some images, as far as there are any."""
+        self._left_out = _Ids(ids)
+        self._count = sum(map(len, self))
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Yield the rows, as many at a time as were added together."""
@@ -73,7 +74,7 @@ class RowsAside:
             self._file.seek(begin)
             with pa.ipc.open_stream(pa.PythonFile(self._file, "r")) as stream:
                 table = stream.read_all()
-            yield table.filter(_call("invert", _among(table, self._left_out)))
+            yield table.filter(_call("invert", self._left_out.among(table)))
 
     def together(self, most: int) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as may be held."""
@@ -104,10 +105,10 @@ def _rows(corpus: Corpus, gathered: Gathered, start: int, size: int, firsts: Row
 
     def earlier() -> Iterator[pa.Table]:
         yield looks(kept)
-        elsewhere = _lookup(others)
+        elsewhere = _Ids(others)
         for table in corpus.each_table("near_duplicate_of", *LOOKS):
             began = _call("equal", table["id"], table["near_duplicate_of"])
-            yield table.filter(_call("and_not", began, _among(table, elsewhere))).select(LOOKS)
+            yield table.filter(_call("and_not", began, elsewhere.among(table))).select(LOOKS)
         yield from firsts
 
     blocks = gathered.new.together(TOGETHER)
@@ -134,9 +135,9 @@ def _searched_again(corpus: Corpus, gathered: Gathered) -> dict[str, Image]:
     """
     again = {id_: gathered.changed[id_] for id_ in sorted(gathered.again)}
     lost = {*again, *gathered.left}
-    firsts = _lookup(lost)
+    firsts = _Ids(lost)
     for table in corpus.each_table("id", "near_duplicate_of") if lost else ():
-        members = table.filter(_among(table, firsts, "near_duplicate_of"))["id"].to_pylist()
+        members = table.filter(firsts.among(table, "near_duplicate_of"))["id"].to_pylist()
         rows = corpus.by_id([id_ for id_ in members if id_ not in lost])
         again |= {id_: gathered.changed.get(id_, row) for id_, row in rows.items()}
     return again
@@ -147,7 +148,7 @@ def _earlier_rows(corpus: Corpus, now: dict[str, Image], left: Collection[str]) 
     that come back.
     """
     root = corpus.root
-    touched = _lookup({*now, *left})
+    touched = _Ids({*now, *left})
     there = {*corpus.by_id([*now])}
     back = sorted((row for row in now.values() if row.id not in there), key=_place)
     moved = bool(moved_images(root / CORPUS, root))
@@ -155,7 +156,7 @@ def _earlier_rows(corpus: Corpus, now: dict[str, Image], left: Collection[str]) 
         last = (table["shard"][-1].as_py(), table["id"][-1].as_py())
         before = [row for row in back if _place(row) < last]
         back = back[len(before) :]
-        if moved or before or _call("any", _among(table, touched)).as_py():
+        if moved or before or _call("any", touched.among(table)).as_py():
             rows = [now.get(row.id, row) for row in images_of(table, root) if row.id not in left]
             yield table_of(sorted([*rows, *before], key=_place), root)
         else:
@@ -167,13 +168,22 @@ def _place(image: Image) -> tuple[int, str]:
     return image.shard, image.id
 
 
-def _lookup(ids: Collection[str]) -> pc.SetLookupOptions:
-    return pc.SetLookupOptions(pa.array(sorted(ids), pa.string()))
+class _Ids:
+    """Ids, of which a table is compared with those alone that its own ids enclose: Arrow takes in all that it
+    is to compare with, for every table again.
+    """
 
+    def __init__(self, ids: Collection[str] = ()) -> None:
+        self._sorted = sorted(ids)
+        self._array = pa.array(self._sorted, pa.string())
 
-def _among(table: pa.Table, ids: pc.SetLookupOptions, column: str = "id") -> pa.ChunkedArray:
-    """Return (I,) whether each row is about one of some images."""
-    return pc.call_function("is_in", [table[column]], ids)
+    def among(self, table: pa.Table, column: str = "id") -> pa.ChunkedArray:
+        """Return (I,) whether each row is about one of them."""
+        bounds = pc.call_function("min_max", [table[column]]).as_py()
+        low = bisect_left(self._sorted, bounds["min"] or "")
+        high = bisect_right(self._sorted, bounds["max"] or "")
+        some = pc.SetLookupOptions(self._array.slice(low, max(high - low, 0)))
+        return pc.call_function("is_in", [table[column]], some)
 
 
 def _call(name: str, *arguments: pa.Array | pa.ChunkedArray) -> Any:

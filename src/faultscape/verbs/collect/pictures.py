@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import Self, TypeVar
+
+import numpy as np
 
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.photos import digest_of, look, opened
@@ -74,9 +76,9 @@ def whole_of(path: str, probe: bool | None) -> bool:
 
 
 class Notes:
-    """What was found out about images, written at once, so that a killed run looks at no image twice. Images
-    come in the order of their ids, and so do notes: those of an earlier run are read beside them, none is
-    held. StudyError if notes cannot be written.
+    """What was found out about images, written at once, so that the same line looks at no image again after
+    it was killed. Images come in the order of their ids, and so do notes: those of the killed run are read
+    beside them, none is held. StudyError if notes cannot be written.
     """
 
     def __init__(self, root: Path) -> None:
@@ -95,6 +97,9 @@ class Notes:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self._file.close()
         self._before.close()
 
@@ -134,6 +139,7 @@ class Notes:
 
     def forget(self) -> None:
         """Delete the notes: the corpus now has their contents."""
+        self._close()
         self._place.unlink(missing_ok=True)
 
 
@@ -169,18 +175,25 @@ class Together:
     def __init__(self) -> None:
         self._deep = list[Found]()  # until one is bright
         self._reach = -1
-        self._clipped = list[tuple[str, float]]()
+        self._clipped = 0
+        self._first_clipped = ""
+        self._most_clipped = 0.0
 
-    def count(self, f: Found, picture: Picture) -> None:
-        """Count one image."""
-        if picture.reach is not None:
-            self._reach = max(self._reach, picture.reach)
-            if self._reach < DIM:
-                self._deep.append(f)
-            else:
-                self._deep.clear()
+    def count(self, f: Found, picture: Picture) -> bool:
+        """Count one image, and return whether it may turn out to be dim."""
         if picture.clipped:
-            self._clipped.append((f.id, picture.clipped / (picture.width * picture.height)))
+            self._clipped += 1
+            self._first_clipped = self._first_clipped or f.id
+            share = picture.clipped / (picture.width * picture.height)
+            self._most_clipped = max(self._most_clipped, share)
+        if picture.reach is None:
+            return False
+        self._reach = max(self._reach, picture.reach)
+        if self._reach < DIM:
+            self._deep.append(f)
+            return True
+        self._deep.clear()
+        return False
 
     def dim(self) -> tuple[list[Found], str]:
         """Return the images of 16 bits if even the brightest of them is dim, and why they cannot be used:
@@ -199,27 +212,28 @@ class Together:
     def tell_clipped(self) -> None:
         """Print how many images hold floats above 1."""
         if self._clipped:
-            most = max(share for _, share in self._clipped)
+            most = self._most_clipped
             share = f"at most {most:.2%}" if most >= 0.0001 else "less than 0.01 %"
-            several = len(self._clipped) > 1
             print(
-                f"note: {counted(len(self._clipped), 'image holds', 'images hold')} floats from 0 to 1 and a"
-                f" few above, {share} of the pixels, which are read as white: {self._clipped[0][0]}"
-                f"{', ...' if several else ''}"
+                f"note: {counted(self._clipped, 'image holds', 'images hold')} floats from 0 to 1 and a"
+                f" few above, {share} of the pixels, which are read as white: {self._first_clipped}"
+                f"{', ...' if self._clipped > 1 else ''}"
             )
 
 
-def gone(corpus: Corpus, set_name: str, changed: Collection[str]) -> tuple[int, str]:
-    """Return how many images of a set have no file on this machine any more, without those that ``changed``,
-    and the source of the first.
+def gone(corpus: Corpus, set_name: str, seen: np.ndarray) -> tuple[int, str]:
+    """Return how many images of a set have no file on this machine any more, and the source of the first;
+    those whose hashed ids were ``seen`` (sorted) are there.
     """
     count = 0
     first = ""
     for _, images in corpus.each_shard():
-        for image in images:
-            if image.set == set_name and image.id not in changed and _is_gone(image.source):
+        mine = [image for image in images if image.set == set_name]
+        unseen = ~np.isin(np.array([hash(image.id) for image in mine], np.int64), seen, assume_unique=False)
+        for k in np.flatnonzero(unseen).tolist():
+            if _is_gone(mine[k].source):
                 count += 1
-                first = first or image.source
+                first = first or mine[k].source
     return count, first
 
 
