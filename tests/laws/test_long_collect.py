@@ -22,7 +22,7 @@ from faultscape.corpus.duplicates import DISTANCE
 from faultscape.corpus.shards import grouped
 from faultscape.corpus.sources import find
 from faultscape.engine import worker
-from faultscape.errors import StudyError
+from faultscape.errors import CorpusError, StudyError
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.ties import tie_order
@@ -49,6 +49,13 @@ def test_folders_are_walked_in_the_order_of_ids(
     plain = list(folder.rglob("*.png"))
     ids = [path.relative_to(folder).as_posix().removesuffix(f"{suffix}.png") for path in plain]
     assert walked == sorted(zip(ids, map(str, plain), strict=True))
+
+
+def test_folders_whose_names_read_alike_are_refused(tmp_path: Path) -> None:
+    for name in (b"\xff", b"\\xff"):
+        made.write(tmp_path / os.fsdecode(name) / "x.png", np.zeros((4, 4, 3), np.uint8))
+    with refused(CorpusError, r"two folders below .* are both called '\\\\xff/'.*; rename one"):
+        find([tmp_path])
 
 
 def test_links_that_lead_back_are_not_followed_again(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from faultscape.errors import CorpusError
@@ -77,6 +78,12 @@ def _names(
     except OSError as error:
         raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}") from None
     names.sort()
+    for (key, name, is_folder), (other, twin, _) in pairwise(names):
+        if is_folder and key == other:
+            raise CorpusError(
+                f"two folders below {place or '.'} are both called {key!r}, one in bytes that are not UTF-8:"
+                f" {name!r} and {twin!r}; rename one"
+            )
     for key, name, is_folder in names:
         path = os.path.join(place, name)
         if not is_folder:
