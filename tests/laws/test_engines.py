@@ -183,6 +183,8 @@ fs.collect(study, photos, classes=classes, storage=fs.options.Storage(shard_size
 fs.predict(study, *models, engine=engine)
 fs.compare(study, engine=engine)
 fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine)
+ranks = fs.options.MapRules(concordance="miou+regions", constraints="class")
+fs.select(study, as_="ranks", maps=ranks, engine=engine)
 fs.label.import_(study, truth)
 fs.compare(study, engine=engine)
 fs.measure(study, engine=engine, resamples=10, worst=0)
