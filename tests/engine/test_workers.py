@@ -84,7 +84,7 @@ def test_a_worker_whom_nobody_hears_ends_at_once_and_says_nothing(capfd: pytest.
         assert process.stdout is not None
         process.stdout.close()
         # the answer is a mistake
-        process.stdin.write('{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n')
+        process.stdin.write(b'{"task": "faultscape.engine:nothing", "call": {}, "attempt": 0}\n')
         process.stdin.flush()
         assert process.wait(60) == 0
     assert capfd.readouterr().err == ""

@@ -14,7 +14,7 @@ from faultscape.reading import study as study_object
 from faultscape.reading.study import Study
 from faultscape.study import parts
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Corpus, Image
+from faultscape.study.tables.corpus import Corpus, Image, write_corpus
 from faultscape.verbs.collect import settings
 from faultscape.verbs.label import masks
 from faultscape.verbs.measure import sets
@@ -67,7 +67,8 @@ def test_the_check_can_fail() -> None:
 def test_lists_in_an_order_of_their_own(tmp_path: Path) -> None:
     def order(number: int) -> None:
         (tmp_path / "ids.csv").write_text("\n".join(["image", *(f"i{k}" for k in range(number, 2 * number))]))
-        assert not settings.in_own_order(images(number), [], [str(tmp_path / "ids.csv")], "")
+        write_corpus(tmp_path / f"{number}", images(number))
+        assert not settings.in_own_order(Corpus(tmp_path / f"{number}"), [], [str(tmp_path / "ids.csv")], "")
 
     assert_grows_evenly(order)
 

@@ -138,10 +138,10 @@ def files_of(
             if tree := _tree(argument, wanted, say, strip=strip, some_or_none=some_or_none):
                 streams.append(tree)
         else:
-            listed = _listed_files(argument, wanted, pattern, say, strip=strip, stores=stores)
-            if listed is None and not some_or_none:
-                raise _nothing_in(argument, wanted)
-            streams.append(partial(iter, sorted(set(listed or ()), key=_order)))
+            listed = _listed_files(
+                argument, wanted, pattern, say, strip=strip, stores=stores, some_or_none=some_or_none
+            )
+            streams.append(partial(iter, sorted(set(listed), key=_order)))
     advice = f", or collect them as two sets{named_as_models(arguments[1:])}" if stores else ""
     return Files(streams, advice)
 
@@ -207,13 +207,12 @@ def _listed_files(
     *,
     strip: bool,
     stores: bool,
-) -> list[Found] | None:
-    """Return the files of a store, a list, a glob, or a folder whose ids a pattern defines, or one file; None
-    if there are none.
-    """
+    some_or_none: bool,
+) -> list[Found]:
+    """Return the files of a store, a list, a glob, or a folder whose ids a pattern defines, or one file."""
     folder, files = _files(argument, endings, say)
-    if not files:
-        return None
+    if not files and not some_or_none:
+        raise _nothing_in(argument, endings)
     relative = [_relative(path, folder) for path in files]
     if not stores and (remote := next(filter(store.is_address, files), None)):
         raise CorpusError(f"{argument}: {remote}: only images for `collect` can be in a store")
@@ -233,7 +232,7 @@ def _listed_files(
         matcher = id_pattern(pattern)
         matches = [(matcher.fullmatch(name), path) for name, path in zip(relative, files, strict=True)]
         found = [Found(readable(match["id"]), path) for match, path in matches if match]
-        if not found:
+        if not found and not some_or_none:
             raise CorpusError(
                 f"{argument}: no file matches the pattern {pattern!r}; the first file is {relative[0]!r}"
             )
