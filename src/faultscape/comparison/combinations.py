@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Required, TypedDict
 
 import numpy as np
 
@@ -25,6 +26,15 @@ from faultscape.metrics.overlaps.region_counts import count_regions
 from faultscape.nouns import Classes, Definition, Pairs
 
 REGIONS = "regions"
+
+
+class Recorded(TypedDict, total=False):
+    """What a definition records of its measures (`nouns.Definition`)."""
+
+    concordance: Required[str]
+    concordance_file: str
+    combined: str
+    combined_file: str
 
 
 def measures(name: str) -> tuple[str, ...]:
@@ -43,7 +53,7 @@ def spelt(define: Definition) -> str:
     return define.get("combined", define.get("concordance", ""))
 
 
-def as_defined(name: str) -> dict[str, str]:
+def as_defined(name: str) -> Recorded:
     """Return what a definition records of `select --concordance`: the concordance that scores the models, the
     combination that chooses, if there is one, and digests of your own files. OptionError for measures that
     are not known or do not fit.
@@ -60,7 +70,7 @@ def as_defined(name: str) -> dict[str, str]:
         )
     if twice := next((one for one in names if names.count(one) > 1), ""):
         raise OptionError(f"concordance {name!r} names {twice} twice; name each measure once")
-    found = {"concordance": first}
+    found: Recorded = {"concordance": first}
     if own := plug.digest(first):
         found["concordance_file"] = own
     if others:

@@ -152,7 +152,7 @@ def definition(
         defaults |= STREAM
     defaults |= kind.defaults
     asked = {key: given[key] for key in (*defaults, "temperature") if key in given}
-    measures: dict[str, str] = {}
+    measures: combinations.Recorded | dict[str, str] = {}
     if not settings.classifies:
         measures = combinations.as_defined(str(asked.get("concordance", "miou")))
         if "combined" in measures and not kind.by_difference:
