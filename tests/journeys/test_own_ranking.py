@@ -113,7 +113,7 @@ def test_what_is_no_ranking_is_refused_in_one_line(tmp_path: Path) -> None:
             "--ranking row_sums is made from pairs of classifiers, and this selection is of others; one that"
             " takes scores fits all"
         ),
-        f"{file}:FLAT": "FLAT: takes is 'labels'; use ratios, counts, scores, draws",
+        f"{file}:FLAT": "FLAT: takes is 'labels'; use ratios, counts, distances, scores, draws",
         f"{file}:WIDE": "WIDE: bounds is 'wide'; use share, difference, none",
         f"{file}:lure": "'lure' is the name of a built-in ranking; give yours another",
         f"{file}:flat": "expected finite scores or NaN, 21 replicates by 3 models; got shape",
