@@ -192,7 +192,7 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
 
 def test_groups_change_no_selection(tmp_path: Path) -> None:
     root, corpus = study(tmp_path)
-    fs.collect(root, str(corpus.photos), classes=str(corpus.classes))
+    made.collected(corpus, Path(root), 1024)
     before = pool_digest(Corpus(Path(root)))
     fs.collect(root, grouping=fs.options.Grouping(block=2))
     assert pool_digest(Corpus(Path(root))) == before

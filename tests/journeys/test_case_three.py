@@ -17,6 +17,8 @@ import faultscape as fs
 from faultscape.ranking.pair_cases import pair_counts
 from refusals import refused_text
 
+pytestmark = pytest.mark.slow
+
 CLASSES = [("church", "n03028079"), ("fountain", "n03388043"), ("cat", "n02123045"), ("dog", "n02084071")]
 NAMES = [name for name, _ in CLASSES]
 KIN = (1, 0, 3, 2)  # the class that is nearest to each

@@ -18,6 +18,8 @@ from faultscape.errors import FixedSelectionError, OptionError, RankingError
 from faultscape.study.tables.selections import read_selection
 from refusals import refused, refused_line
 
+pytestmark = pytest.mark.slow
+
 NAME = "miou+regions"
 
 
@@ -27,8 +29,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def competition(study: Path, corpus: made.Corpus, shard_size: int) -> str:
-    where = fs.options.Storage(shard_size=shard_size)
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=where)
+    made.collected(corpus, study, shard_size)
     fs.predict(str(study), corpus.models, engine="local")
     fs.compare(str(study), engine="local")
     fs.label.import_(str(study), str(corpus.truth))

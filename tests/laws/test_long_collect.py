@@ -23,7 +23,7 @@ from faultscape.corpus.shards import grouped
 from faultscape.corpus.sources import find
 from faultscape.engine import worker
 from faultscape.errors import CorpusError, StudyError
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Image, put_tables, read_corpus, table_of
 from faultscape.study.tables.logs import read_failures
 from faultscape.ties import tie_order
 from faultscape.verbs.collect import changes, new_corpus
@@ -107,6 +107,7 @@ def in_steps(root: Path) -> list[list[Image]]:
     return corpora
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_however_few_images_are_looked_at_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,8 +190,6 @@ def apart(one: Image, other: Image) -> int:
 
 
 def test_rows_of_the_corpus_file_do_not_depend_on_how_it_is_written(tmp_path: Path) -> None:
-    from faultscape.study.tables.corpus import put_tables, table_of
-
     images = [
         Image(f"{k:05}", f"/p/{k}", "main", "pool", "clean", "", 1, 1, "", k, "", 0) for k in range(9000)
     ]
@@ -209,17 +208,19 @@ def test_rows_of_the_corpus_file_do_not_depend_on_how_it_is_written(tmp_path: Pa
 def test_a_disk_that_is_full_while_rows_wait_is_told_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw(tmp_path / "photos", np.random.default_rng(0), [1, 2])
-
     class Full(io.BytesIO):
         def write(self, _: object) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(new_corpus, "SpooledTemporaryFile", lambda **_: Full())
-    with refused(StudyError, r"^cannot write .*study: No space left on device; free some space"):
-        fs.collect(tmp_path / "study", tmp_path / "photos", classes=3)
+    row = Image("a", "/a", "main", "pool", "clean", "", 1, 1, "", 0, "", 0)
+    with new_corpus.RowsAside(tmp_path) as rows:
+        with refused(StudyError, r"^cannot write .*: No space left on device; free some space"):
+            rows.add(table_of([row], tmp_path))
+        assert len(rows) == 0
 
 
+@pytest.mark.slow
 def test_a_removed_image_comes_back_whichever_folder_names_its_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -234,6 +235,7 @@ def test_a_removed_image_comes_back_whichever_folder_names_its_file(
     assert [(row.id, row.shard) for row in read_corpus(study)] == [(row.id, row.shard) for row in before]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 100])
 def test_a_file_that_two_folders_name_keeps_the_id_that_the_study_has_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
@@ -252,6 +254,7 @@ def dim(path: Path, value: int) -> None:
     Picture.fromarray(np.full((8, 9), value, np.uint16) + np.arange(9, dtype=np.uint16) * 200).save(path)
 
 
+@pytest.mark.slow
 def test_dim_images_take_no_part_whatever_else_would_be_done_about_them(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     draw(photos, np.random.default_rng(0), [1, 2])
