@@ -72,6 +72,16 @@ def test_logits_that_are_no_numbers_have_no_labels_and_many_classes_have_wide_on
     assert np.array_equal(labels, winners.labels(many, (7, 5)))
 
 
+def assert_alike(here: Any, there: Any) -> None:
+    """Equal labels, and scores that differ by rounding alone."""
+    assert not there.problem
+    assert np.array_equal(here.labels, there.labels)
+    assert here.kept.keys() == there.kept.keys()
+    for folder, arrays in here.kept.items():
+        for value, other in zip(arrays, there.kept[folder], strict=True):
+            assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
+
+
 @pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(16, 16), stride=(8, 8))])
 @pytest.mark.parametrize("temperature", [(), (2.0,)])
 def test_a_network_scored_on_its_device_answers_as_one_scored_on_the_processor(
@@ -91,12 +101,7 @@ def test_a_network_scored_on_its_device_answers_as_one_scored_on_the_processor(
         return Inference(network, way, parse(words), temperature).predict([photo])[0]
 
     here, there = output("processor"), output("device")
-    assert not there.problem
-    assert np.array_equal(here.labels, there.labels)
-    assert here.kept.keys() == there.kept.keys()
-    for folder, arrays in here.kept.items():
-        for value, other in zip(arrays, there.kept[folder], strict=True):
-            assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
+    assert_alike(here, there)
 
 
 def onnx_network(path: Path, kind: str) -> None:
@@ -147,12 +152,7 @@ def test_logits_of_an_onnx_file_stay_where_the_network_ran(tmp_path: Path, made_
     block = np.stack([network.prepare(photo, (32, 24), None)])
     assert isinstance(network.outputs(block, ()).named["logits"], DeviceScores)
     here, there = output("processor"), output("device")
-    assert not there.problem
-    assert np.array_equal(here.labels, there.labels)
-    assert here.kept.keys() == there.kept.keys()
-    for folder, arrays in here.kept.items():
-        for value, other in zip(arrays, there.kept[folder], strict=True):
-            assert np.allclose(value, other, rtol=1e-5, atol=1e-6), folder
+    assert_alike(here, there)
 
 
 def test_labels_of_an_onnx_file_are_those_of_the_file_wherever_it_is_scored(tmp_path: Path) -> None:
