@@ -211,7 +211,9 @@ def _distances(made: Instance) -> str | None:
 
 
 def _has_own_distances(define: Definition) -> bool:
-    return "distances" in define and bool(define.get("hierarchy") or define["distance"] not in get_args(DistanceKind))
+    return "distances" in define and bool(
+        define.get("hierarchy") or define["distance"] not in get_args(DistanceKind)
+    )
 
 
 def _gone(how: str) -> Callable[[Instance], str | None]:
