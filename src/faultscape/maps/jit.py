@@ -7,6 +7,7 @@ importing such a file raises ImportError, and its plain NumPy equivalent is used
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +17,7 @@ if os.environ.get("FAULTSCAPE_NUMBA") == "0":
     raise ImportError("numba is switched off by FAULTSCAPE_NUMBA=0")
 
 import numba
+from numba.np import linalg
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,13 +26,11 @@ def _without_blas() -> None:
     """Let numba take it for granted that there are dot products, a seventh of a second less for each process:
     it would import scipy.linalg to know. No kernel of ours has one, and what does asks again.
     """
-    with suppress(ImportError, AttributeError):
-        from numba.np import linalg
-
+    with suppress(AttributeError):  # in a numba of another day
         asked = linalg.ensure_blas
         linalg.ensure_blas = lambda: None
         try:
-            from numba.np import arraymath
+            arraymath = importlib.import_module("numba.np.arraymath")
         finally:
             linalg.ensure_blas = asked
         arraymath.ensure_blas = asked
