@@ -99,7 +99,6 @@ def labelled_selection(
                 f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} "
                 "not count: one of the maps shown has been predicted again since; ask again"
             )
-        notes += evidence.trained_notes(study, now.models, images, "labelled image")
     if voices.weighted:
         notes.append(weights_note(weights))
     # discarded images count where they were chosen, within the part that is ranked
