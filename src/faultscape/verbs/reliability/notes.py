@@ -49,8 +49,8 @@ def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) 
 
 
 def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for every model that has seen some of the images it is judged on, or would be but for
-    that, and for every model with a temperature.
+    """Return a note for every model that some of the images trained, that has seen some of those that judge
+    it, or that has a temperature.
     """
     asked = _asked(study, conditions)
     notes = trained_notes(study, names, asked, "image")

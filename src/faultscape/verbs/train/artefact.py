@@ -160,7 +160,7 @@ NETWORKS = _Networks(
     where=f"{MODELS}/NAME/{NETWORK}",
     reads=(
         SETS,
-        Input("labels", _labels, "labels of its images changed"),
+        Input("labels", _labels, "labels changed"),
         Input("trained on", _trained_on, "images that trained it changed, left or were discarded"),
         Input("holdout", _withheld, "the withheld classes changed"),
         CLASSES,

@@ -128,7 +128,7 @@ def selections_of(sets: Sequence[str] | None) -> list[str]:
 
 
 def sets_of(sets: Sequence[str] | None) -> list[str]:
-    """Return the sets that are no selections.
+    """Return the sets that do not stand for a selection.
 
     >>> sets_of(["train", "selection:main"])
     ['train']
