@@ -22,6 +22,7 @@ _ELSEWHERE = (
     "selection",
     "truth",
     "against",
+    "against_study",
     "benchmark",
     "where",
     "output",

@@ -45,6 +45,7 @@ ROUGH = 300  # answered points below which intervals were measured to hold the w
 LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
     "against": "compares selections of images",
+    "against_study": "compares standings of images",
     "ranking": "adds a ranking of scores of images",
     "all_labels": "counts labelled images",
     "epsilon": "belongs to duels of images",

@@ -47,6 +47,7 @@ def rank(
     selection: str = "main",
     truth: str | None = None,
     against: list[str] | None = None,
+    against_study: list[str] | None = None,
     benchmark: Place | None = None,
     epsilon: float | None = None,
     laplace: float | None = None,
@@ -80,6 +81,8 @@ def rank(
         The labels that count; default: labels, or the only ones.
     against
         Other selections to compare the rankings with.
+    against_study
+        Other studies of these models, with standings, to compare the rankings with.
     benchmark
         A CSV file (model, score; higher is better) of a closed benchmark to compare the ranks with.
     epsilon

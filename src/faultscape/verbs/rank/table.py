@@ -28,6 +28,7 @@ from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
 from faultscape.verbs.rank.options import Looks, NearMisses
+from faultscape.verbs.rank.other_studies import against_studies
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -77,6 +78,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     options = replace(
         options,
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
+        against_study=tuple(map(os.path.abspath, options.against_study)),
         ranking=tuple(plug.absolute(source) for source in options.ranking),
         misses=NearMisses(absolute_distance(options.misses.distance)),
     )
@@ -100,6 +102,9 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
+        elsewhere, said_of_them = against_studies(study, standings, selection, images, options.against_study)
+        compared |= elsewhere
+        notes += said_of_them
         more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         _write(study, truth, standings, options, target)
