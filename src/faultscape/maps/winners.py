@@ -68,7 +68,7 @@ def labels(scores: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray |
 
 
 def holds_nan(scores: np.ndarray | OnDevice) -> bool:
-    """Whether a score is no number.
+    """Whether any score is NaN.
 
     >>> holds_nan(np.array([[[0.0, np.nan]]], np.float32))
     True
