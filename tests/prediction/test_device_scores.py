@@ -353,3 +353,55 @@ def test_a_device_that_is_short_of_memory_leaves_the_image_to_the_processor(
     )
     for function in functions:
         assert_equal(function(there, size), function(scores, size))
+
+
+@pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(16, 16), stride=(8, 8))])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_fitted_methods_score_from_features_and_logits_where_they_lie(
+    monkeypatch: pytest.MonkeyPatch, way: Way, precision: str
+) -> None:
+    import torch
+
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.knn_density import KnnClassDensity, KnnDensity
+    from faultscape.uncertainty.methods.logits.odin import Odin
+    from faultscape.uncertainty.methods.logits.standardised_logit import StandardisedMaxLogit
+    from faultscape.uncertainty.methods.mahalanobis import ClassDistance
+    from faultscape.uncertainty.methods.neco import EnergyNeco, Neco
+
+    torch.manual_seed(0)
+    layers = torch.nn.Conv2d(3, 6, 3, stride=2, padding=1), torch.nn.Conv2d(6, 4, 1)
+    module = torch.nn.Sequential(*layers)
+    photos = [np.random.default_rng(k).integers(0, 255, (23, 32, 3), np.uint8) for k in range(3)]
+    of_layer, of_logits = (
+        Embeddings(torch.randn(200, wide), torch.nn.functional.one_hot(torch.arange(200) % 4).bool())
+        for wide in (6, 4)
+    )
+    few: dict[str, Any] = {"k": 5, "printed": False}
+    methods: dict[str, Any] = {
+        "knn": KnnDensity.fit(["0"], [of_layer], few, np.arange(4)),
+        "knn-class": KnnClassDensity.fit(["0"], [of_layer], few, np.arange(4)),
+        "mahalanobis": ClassDistance.fit(["0"], [of_layer], {"shrink": 1e-4}, np.arange(4)),
+        "neco": Neco.fit(["0"], [of_layer], {}, np.arange(4)),
+        "energy-neco": EnergyNeco.fit(["0"], [of_layer, of_logits], {}, np.arange(4)),
+        "odin": Odin.fit([], [], {"temperature": 3.0, "epsilon": 0.0}, np.arange(4)),
+        "standardised-max-logit": StandardisedMaxLogit.fit([], [of_logits], {}, np.arange(4)),
+    }
+    words = [*methods, *(["embedding=0"] if way.plain else [])]
+
+    def outputs(score_on: str) -> list[Any]:
+        options: Any = {"score_on": score_on, "batch": 2, "precision": precision}
+        keep = parse([word if "=" in word else f"doubt={word}" for word in words])
+        return Inference(of_module(module, "net", options), way, keep, (2.0,), methods).predict(photos)
+
+    here = outputs("processor")
+    copied: list[tuple[int, ...]] = []
+    plain = DeviceScores.__array__
+    monkeypatch.setattr(
+        DeviceScores, "__array__", lambda self, *given: copied.append(self.shape) or plain(self, *given)
+    )
+    there = outputs("device")
+    assert copied == ([(6, 12, 16)] * 3 if way.plain else [])  # what is kept alone
+    for one, other in zip(here, there, strict=True):
+        assert_alike(one, other)
+        assert len(other.kept) == len(words)

@@ -314,6 +314,14 @@ def _divergence(away: Any) -> Any:
     return (away * away * series).where(away.abs() < _NEAR, ratio * ratio.log() - away)
 
 
+def tensor_of(values: np.ndarray | DeviceScores, device: str) -> Any:
+    """Return scores or an array as a tensor on a device, without a copy where they lie there."""
+    import torch
+
+    held = values.tensor if isinstance(values, DeviceScores) else torch.from_numpy(values)
+    return held.to(device)
+
+
 def scores_or_array(value: Any, axis: int) -> np.ndarray | DeviceScores:
     """Return logits of four axes or more, with classes on an ``axis``, where another library left them
     (DLPack), and anything else as an array.
