@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import made
-from faultscape.corpus import scattered
+from faultscape.corpus import records_aside
 from faultscape.corpus.matches import fit
-from faultscape.corpus.scattered import in_order
+from faultscape.corpus.records_aside import in_order
 from faultscape.corpus.shard_files import match_shards
 from faultscape.corpus.sources import find
 from faultscape.corpus.walks import each_folder
@@ -87,7 +87,7 @@ def test_files_belong_to_the_same_images_however_few_names_are_held(
     pattern: str | None,
     twin: bool,
 ) -> None:
-    monkeypatch.setattr(scattered, "AT_ONCE", 3)
+    monkeypatch.setattr(records_aside, "AT_ONCE", 3)
     folder = tmp_path_factory.mktemp("maps")
     for k, name in enumerate(files):
         path = folder / f"{name}{ending}.png"
@@ -136,9 +136,9 @@ def test_the_first_file_is_the_example_and_the_mistake_whatever_is_matched_first
 @settings(max_examples=40, deadline=None)
 def test_records_come_in_order_however_few_are_held(records: list[tuple[str, int, bool]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scattered, "AT_ONCE", 4)
-        patch.setattr(scattered, "_PIECE", 2)
-        patch.setattr(scattered, "_IN_MEMORY", 16)
+        patch.setattr(records_aside, "AT_ONCE", 4)
+        patch.setattr(records_aside, "_PIECE", 2)
+        patch.setattr(records_aside, "_IN_MEMORY", 16)
         assert list(in_order(iter(records))) == sorted(records)
 
 
@@ -146,7 +146,7 @@ def test_a_folder_of_many_names_is_walked_in_order(tmp_path: Path, monkeypatch: 
     for k in range(30):
         made.write(tmp_path / f"{k % 7}{k}.png", np.zeros((2, 2), np.uint8))
     expected = find([tmp_path])
-    monkeypatch.setattr(scattered, "AT_ONCE", 4)
+    monkeypatch.setattr(records_aside, "AT_ONCE", 4)
     assert find([tmp_path]) == expected
     assert len(expected) == 30
 

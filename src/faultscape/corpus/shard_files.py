@@ -24,7 +24,7 @@ from faultscape.corpus.matches import (
     tail_text,
     whole,
 )
-from faultscape.corpus.scattered import BytesAside, Scattered
+from faultscape.corpus.records_aside import BytesAside, Scattered
 from faultscape.corpus.sources import MAP_ENDINGS, Files, Found, files_of
 from faultscape.corpus.walks import Say, SharedSuffix
 from faultscape.study.tables.corpus import Image

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from faultscape.corpus.scattered import in_order
+from faultscape.corpus.records_aside import in_order
 from faultscape.errors import CorpusError
 from faultscape.study.folder import TEMPORARY
 
