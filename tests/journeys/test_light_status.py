@@ -11,7 +11,7 @@ import pytest
 
 import undoing
 
-HEAVY = ("scipy", "pandas", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime")
+HEAVY = ("scipy", "pandas", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime", "PIL")
 
 
 def loaded(study: str) -> list[str]:

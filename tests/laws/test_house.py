@@ -345,6 +345,8 @@ LATE = {  # our own that are imported where they are used, and why
     "results/codec.py": "NumPy, for arrays alone",
     "results/table.py": "Arrow, when a table is asked for",
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",
+    "verbs/select/artefact.py": "hierarchies load Pillow, which status does without",
+    "verbs/stress/artefact.py": "readers of images load Pillow, which status does without",
     "verbs/compare/result.py": "a verb's signature names it",
     "verbs/status/study_verdict.py": "ranking loads scipy, which status does without",
     "verbs/rank/open_selections.py": "ranking loads scipy, which status does without",

@@ -113,6 +113,21 @@ def test_a_little_work_in_a_new_process_does_not_even_import_numba() -> None:
     assert said == "False\n"
 
 
+@pytest.mark.slow
+def test_kernels_load_no_linear_algebra_and_keep_that_of_others() -> None:
+    code = """if True:
+        import sys
+        import numpy as np
+        from faultscape.maps import winners
+        winners.labels(np.zeros((2, 3, 3), np.float32), (5, 5))
+        assert "numba" in sys.modules and "scipy.linalg" not in sys.modules
+        import numba
+        both = numba.njit(lambda a, b: (np.dot(a, b), np.linalg.solve(a, b)))(2 * np.eye(2), np.ones((2, 2)))
+        print(both[0].sum(), both[1].sum(), "scipy.linalg" in sys.modules)"""
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert said.split() == ["8.0", "2.0", "True"]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_both_forms_give_the_same_bytes(seed: int) -> None:
     """Else results would follow from how much a process did before."""

@@ -17,6 +17,7 @@ ValueError or IndexError, which `noun_files` turns into a sentence.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import os
@@ -29,6 +30,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from faultscape.classes.imagenet1k import imagenet_file
 from faultscape.errors import ClassesError, CorpusError, FaultscapeError, closest
 from faultscape.formats.guard import read_bytes
 
@@ -141,6 +143,17 @@ def _longest(
         f"{where}: {at!r} is its own ancestor:"
         f" {' under '.join(map(repr, cycle[:6]))}{' ...' if len(cycle) > 6 else ''}"
     )
+
+
+@functools.cache
+def imagenet() -> Hierarchy:
+    """Return the closure of the classes of ImageNet-1k over WordNet's hypernyms: 1,860 nodes, keys are wnids.
+
+    >>> imagenet()
+    Hierarchy(1860 nodes under entity)
+    """
+    table = imagenet_file()["nodes"]
+    return of_edges({key: row[1:] for key, row in table.items()}, {key: row[0] for key, row in table.items()})
 
 
 def of_wordnet(folder: str | os.PathLike[str], wnids: Iterable[str]) -> Hierarchy:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.classes.hierarchy import Hierarchy, of_edges
-
 
 @dataclass(frozen=True, repr=False)
 class ImagenetClasses:
@@ -39,21 +37,11 @@ def imagenet_classes() -> ImagenetClasses:
     >>> imagenet_classes().synonyms[0], imagenet_classes().glosses[562]
     (('Tinca tinca',), 'a structure from which an artificially produced jet of water arises')
     """
-    table = _file()["classes"]
+    table = imagenet_file()["classes"]
     names, glosses, *_ = zip(*table.values(), strict=False)
     return ImagenetClasses(names, tuple(table), glosses, tuple(tuple(row[2:]) for row in table.values()))
 
 
-@functools.cache
-def imagenet() -> Hierarchy:
-    """Return the closure of the classes over WordNet's hypernyms: 1,860 nodes, keys are wnids.
-
-    >>> imagenet()
-    Hierarchy(1860 nodes under entity)
-    """
-    table = _file()["nodes"]
-    return of_edges({key: row[1:] for key, row in table.items()}, {key: row[0] for key, row in table.items()})
-
-
-def _file() -> dict[str, Any]:
+def imagenet_file() -> dict[str, Any]:
+    """Return {"classes": {wnid: [name, definition, synonyms ...]}, "nodes": {wnid: [word, parents ...]}}."""
     return json.loads(Path(__file__).with_name("imagenet1k.json").read_text(encoding="ascii"))

@@ -29,7 +29,6 @@ import numpy as np
 
 from faultscape.choices import DistanceKind
 from faultscape.classes import hierarchy as hierarchies
-from faultscape.classes.imagenet1k import imagenet
 from faultscape.comparison import semantic_distances
 from faultscape.errors import ClassesError, OptionError, closest
 from faultscape.formats.guard import read_bytes
@@ -63,7 +62,7 @@ def class_hierarchy(
                 " of parents"
             )
         return None
-    held = hierarchies.of_wordnet(said, classes.wnids) if said else imagenet()
+    held = hierarchies.of_wordnet(said, classes.wnids) if said else hierarchies.imagenet()
     return held, hierarchies.places(held, classes.wnids)
 
 

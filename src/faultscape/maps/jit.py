@@ -7,16 +7,36 @@ importing such a file raises ImportError, and its plain NumPy equivalent is used
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 if os.environ.get("FAULTSCAPE_NUMBA") == "0":
     raise ImportError("numba is switched off by FAULTSCAPE_NUMBA=0")
 
 import numba
+from numba.np import linalg
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _without_blas() -> None:
+    """Let numba take it for granted that there are dot products, a seventh of a second less for each process:
+    it would import scipy.linalg to know. No kernel of ours has one, and what does asks again.
+    """
+    with suppress(AttributeError):  # in a numba of another day
+        asked = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            arraymath = importlib.import_module("numba.np.arraymath")
+        finally:
+            linalg.ensure_blas = asked
+        arraymath.ensure_blas = asked
+
+
+_without_blas()
 
 
 def jit(function: Function) -> Function:

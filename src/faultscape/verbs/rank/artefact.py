@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import get_args
 
 from faultscape import plug
-from faultscape.comparison.distance_definitions import KINDS
+from faultscape.choices import DistanceKind
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking.standings_json import from_json
@@ -96,7 +97,7 @@ def _benchmark(made: Instance) -> str | None:
 
 def _distance(made: Instance) -> str | None:
     named = str(made.options.get("distance") or "")
-    return files_key(named) if named not in ("", *KINDS) else None
+    return files_key(named) if named not in ("", *get_args(DistanceKind)) else None
 
 
 def _truths(made: Instance) -> str | None:

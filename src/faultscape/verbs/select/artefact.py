@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from faultscape import plug
+from faultscape.choices import DistanceKind
 from faultscape.comparison import combinations
-from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.reading.artefact import Artefact, Input, Instance, command, gone_file
@@ -202,6 +202,8 @@ def _distances(made: Instance) -> str | None:
     define = _slots(made).definition
     if not _has_own_distances(define):
         return None
+    from faultscape.comparison.distance_definitions import define_distances
+
     try:
         return define_distances(made.study.settings.class_list, {}, define)[0]["distances"]
     except FaultscapeError:
@@ -209,7 +211,9 @@ def _distances(made: Instance) -> str | None:
 
 
 def _has_own_distances(define: Definition) -> bool:
-    return "distances" in define and bool(define.get("hierarchy") or define["distance"] not in KINDS)
+    return "distances" in define and bool(
+        define.get("hierarchy") or define["distance"] not in get_args(DistanceKind)
+    )
 
 
 def _gone(how: str) -> Callable[[Instance], str | None]:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipe_versions import METHOD, code_of, method_of_blending
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
@@ -28,8 +27,12 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     if depth := str(parameters.get("depth", "")):
         # only names and sizes; the bytes are checked when an image is made
         return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
+    if not textures:
+        return {}
+    from faultscape.corpus.stress.files import textures_digest
+
     try:
-        return {"textures": textures_digest(textures)} if textures else {}
+        return {"textures": textures_digest(textures)}
     except ImageError:
         return {}
 
