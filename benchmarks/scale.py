@@ -3,6 +3,7 @@ real store and kernels.
 
     python benchmarks/scale.py 1000 10000 100000                  # all stages, from files: 20 minutes on two cores
     python benchmarks/scale.py --made 1000000                     # maps put into the store by hand: compare, select, status
+    python benchmarks/scale.py --made --stages predict 1000000    # of maps in folders, or with --flat in one
     python benchmarks/scale.py --side 512 1000 10000
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
     python benchmarks/scale.py --near 10000 100000 300000         # the search for near-duplicates alone, among pictures that are none
@@ -64,25 +65,27 @@ def simulate(
     stages: Sequence[str],
     *,
     files: bool,
+    flat: bool,
     workers: int | None,
 ) -> None:
     """Do the line over one study, and print what each stage costs."""
     place = base / str(images)
     study, names, engine = place / "study", made_study.names(models), {"workers": workers}
     place.mkdir()
-    if files:
-        made_study.write_files(place, images, models, side)
+    calls = {}
+    if files or {"predict", "again"} & {*stages}:
+        made_study.write_files(place, images, models, side, photos=files, flat=flat)
         maps = {name: str(place / "maps" / name) for name in names}
-        calls = {
-            "collect": lambda: measure_cost(
-                "collect", str(study), str(place / "photos"), classes=made_study.CLASSES
-            ),
-            "predict": lambda: measure_cost("predict", str(study), maps, **engine),
-            "again": lambda: measure_cost("predict", str(study), maps, **engine),
-        }
+        calls["predict"] = calls["again"] = lambda: measure_cost("predict", str(study), maps, **engine)
     else:
         made_study.write_predicted(study, images, models, side)
-        calls = {}
+    if files:
+        photos = str(place / "photos")
+        calls = {
+            "collect": lambda: measure_cost("collect", str(study), photos, classes=made_study.CLASSES)
+        } | calls
+    elif calls:
+        made_study.write_collected(study, images, side)
     calls |= {
         "compare": lambda: measure_cost("compare", str(study), **engine),
         "select": lambda: measure_cost("select", str(study), **engine),
@@ -160,8 +163,9 @@ def main() -> None:
     parser.add_argument(
         "--made",
         action="store_true",
-        help="put maps into the store by hand: no files, no collect, no predict",
+        help="no collect; and unless predict is asked for, put maps into the store by hand",
     )
+    parser.add_argument("--flat", action="store_true", help="a model's maps lie in one folder")
     parser.add_argument("--near", action="store_true")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
@@ -184,6 +188,7 @@ def main() -> None:
                 given.side,
                 given.stages.split(","),
                 files=not given.made,
+                flat=given.flat,
                 workers=given.workers,
             )
 

@@ -154,21 +154,45 @@ def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
     assert close.mean() > 0.99  # a neighbour, or the sign of a gradient, may be another at a tie
 
 
-def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processor() -> None:
+@pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(96, 96), stride=(64, 64))])
+@pytest.mark.parametrize("head", ["linear", "batch-ensemble", "heteroscedastic", "gp"])
+@pytest.mark.parametrize("temperature", [(), (1.0, 2.0, 0.5)])
+def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processor(
+    way: Way, head: str, temperature: tuple[float, ...]
+) -> None:
     photo, _ = read(0)
-    keep = parse(["confidence", "doubt=entropy", "doubt=max-logit"])
-    module = network("linear")
+    words = ["confidence", "doubt=entropy", "doubt=gen", "doubt=margin"]
+    words += ["doubt=mutual-information"] * (head == "batch-ensemble" or way.flip)
+    keep = parse(words)
+    module = network(head)
 
     def output(score_on: str) -> Output:
         options: ModelOptions = {"precision": "float32", "score_on": score_on}
-        return Inference(of_module(module, "net", options, "cuda"), keep=keep).predict([photo])[0]
+        one = of_module(module, "net", options, "cuda")
+        return Inference(one, way, keep, temperature).predict([photo])[0]
 
     there, here = output("device"), output("processor")
     assert there.labels is not None
     assert here.labels is not None
     assert (there.labels != here.labels).mean() < 1e-4  # two logits within a rounding
     for folder, (values,) in here.kept.items():
-        assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-4), folder
+        step = 1 if folder == "confidence" else 1e-4
+        assert np.allclose(values.astype(float), there.kept[folder][0], rtol=1e-4, atol=step), folder
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_scores_of_a_network_in_half_precision_are_made_in_float32_on_a_gpu(precision: str) -> None:
+    photo, _ = read(1)
+    module = network("linear")
+    said = []
+    for where in ("processor", "device"):
+        options: ModelOptions = {"precision": precision, "score_on": where}
+        one = Inference(of_module(module, "net", options, "cuda"), keep=parse(["doubt=entropy"]))
+        said.append(one.predict([photo])[0])
+    assert (said[0].labels == said[1].labels).mean() > 0.9999
+    np.testing.assert_allclose(
+        said[0].kept["doubt-entropy"][0], said[1].kept["doubt-entropy"][0], rtol=1e-4, atol=1e-5
+    )
 
 
 def test_an_onnx_file_scored_on_a_gpu_gives_the_labels_of_the_processor() -> None:
