@@ -25,7 +25,7 @@ def test_a_study_agrees_with_its_copy_and_is_stale_once_that_is_ranked_otherwise
     two: tuple[str, str],
 ) -> None:
     here, there = two
-    found = fs.rank(here, against_study=[there], **FEW)
+    found = fs.rank(here, others=fs.options.OtherStudies([there]), **FEW)
     other = found.against[there]
     assert set(other.spearman) == set(found.rankings)
     assert {*other.spearman.values(), *other.kendall.values(), other.image_overlap} == {1.0}
@@ -42,7 +42,7 @@ def test_what_cannot_be_compared_is_said_in_one_line(two: tuple[str, str], tmp_p
     line = ["rank", here, "--resamples", 50, "--engine", "local", "--against-study"]
     assert "is the study being ranked; --against names another selection" in refused_text(*line, here)
     assert "is not a study" in refused_text(*line, tmp_path / "nowhere")
-    fs.rank(here, against_study=there, **FEW)
+    fs.rank(here, others=fs.options.OtherStudies([there]), **FEW)
     Path(there, "standings.json").rename(tmp_path / "aside.json")
     assert "has no standings yet; label its selection, and run `faultscape rank" in refused_text(*line, there)
     assert anew.whys(here)["standings", "main"] == (f"standings of {there} changed",)

@@ -22,13 +22,13 @@ _ELSEWHERE = (
     "selection",
     "truth",
     "against",
-    "against_study",
     "benchmark",
     "where",
     "output",
     "engine",
     "votes",
     "looks",
+    "others",
 )
 
 

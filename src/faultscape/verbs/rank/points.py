@@ -45,7 +45,6 @@ ROUGH = 300  # answered points below which intervals were measured to hold the w
 LOOSE = 1.5  # times as uncertain as differences: single scores are said to be
 _OF_IMAGES = {
     "against": "compares selections of images",
-    "against_study": "compares standings of images",
     "ranking": "adds a ranking of scores of images",
     "all_labels": "counts labelled images",
     "epsilon": "belongs to duels of images",
@@ -67,6 +66,10 @@ def standings_of_points(
         if getattr(asked, option):
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
+    if asked.others.against_study:
+        raise OptionError(
+            f"--against-study compares scores of images, and selection {name!r} asks about points; leave it out"
+        )
     where = domain_of(study, asked.where)
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images

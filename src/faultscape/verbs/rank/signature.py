@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import Looks, NearMisses, VoteRules
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies, VoteRules
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.verb import verb
 
@@ -47,7 +47,6 @@ def rank(
     selection: str = "main",
     truth: str | None = None,
     against: list[str] | None = None,
-    against_study: list[str] | None = None,
     benchmark: Place | None = None,
     epsilon: float | None = None,
     laplace: float | None = None,
@@ -61,6 +60,7 @@ def rank(
     votes: VoteRules = VoteRules(),
     looks: Looks = Looks(),
     misses: NearMisses = NearMisses(),
+    others: OtherStudies = OtherStudies(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -81,8 +81,6 @@ def rank(
         The labels that count; default: labels, or the only ones.
     against
         Other selections to compare the rankings with.
-    against_study
-        Other studies of these models, with standings, to compare the rankings with.
     benchmark
         A CSV file (model, score; higher is better) of a closed benchmark to compare the ranks with.
     epsilon
@@ -114,6 +112,8 @@ def rank(
         How often the result is read: `Looks(anytime=..., indifference=...)`.
     misses
         How two wrong answers of classifiers are compared: `NearMisses(distance=...)`.
+    others
+        Other studies to compare the rankings with: `OtherStudies(against_study=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
-from faultscape.verbs.rank.options import Looks, NearMisses
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -78,7 +78,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     options = replace(
         options,
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
-        against_study=tuple(map(os.path.abspath, options.against_study)),
+        others=OtherStudies([os.path.abspath(place) for place in options.others.against_study or ()] or None),
         ranking=tuple(plug.absolute(source) for source in options.ranking),
         misses=NearMisses(absolute_distance(options.misses.distance)),
     )
@@ -102,7 +102,9 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
-        elsewhere, said_of_them = _against_studies(study, standings, selection, images, options.against_study)
+        elsewhere, said_of_them = _against_studies(
+            study, standings, selection, images, options.others.against_study or ()
+        )
         compared |= elsewhere
         notes += said_of_them
         more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
@@ -114,15 +116,14 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
 
 
 def _against_studies(
-    study: Study, standings: Standings, name: str, images: Collection[str], others: Sequence[str]
-) -> tuple[dict[str, OtherSelection], list[str]]:
-    """Return how far the rankings of other studies agree with those of a selection of ``images``, and a note
-    about each; RankingError for a study without standings, or without two of the models.
+    study: Study, standings: Standings, options: RankOptions, images: Collection[str]
+) -> Iterator[tuple[str, OtherSelection, str]]:
+    """Yield each other study, how far its rankings agree with those of a selection of ``images``, and a note
+    about it; RankingError for a study without standings, or without two of the models.
     """
+    name = options.selection
     digests = [image.digest for image in study.corpus.by_id(images).values()]
-    compared = {}
-    notes = []
-    for place in others:
+    for place in options.others.against_study or ():
         other = opened(place)
         if other.root.resolve() == study.root.resolve():
             raise RankingError(
@@ -144,11 +145,9 @@ def _against_studies(
                 f"--against-study {place}: has no ranking in common; this one has"
                 f" {shortened(list(standings.rankings))}, the other {shortened(list(theirs.rankings))}"
             )
-        compared[place] = found
         said = f"its standings of {chosen} from {counted(theirs.labels['used'], 'label')}"
         said += "" if artefact.STANDINGS.is_done(other, chosen) else ", which are stale"
-        notes.append(f"against {place}: {said}; {settled_in_both(standings, theirs)}")
-    return compared, notes
+        yield place, found, f"against {place}: {said}; {settled_in_both(standings, theirs)}"
 
 
 def _refuse_once(study: Study, options: RankOptions, *, by_chance: bool) -> None:
