@@ -102,11 +102,9 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
-        elsewhere, said_of_them = _against_studies(
-            study, standings, selection, images, options.others.against_study or ()
-        )
-        compared |= elsewhere
-        notes += said_of_them
+        for place, found, note in _against_studies(study, standings, options, images):
+            compared[place] = found
+            notes.append(note)
         more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         _write(study, truth, standings, options, target)
