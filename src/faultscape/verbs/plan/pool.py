@@ -138,8 +138,8 @@ def pool_outlook(
     ]
     levels = [list(pools) for pools in zip(*grown, strict=True)]
     scores = _scores(study, models, truth, define, drawn, levels)
-    orders = _changes(levels, lambda whole, half: float(spearman(scores.of(whole), scores.of(half))))
-    falls = _changes(levels, lambda whole, half: whole.concordance - half.concordance)
+    orders = _changes(levels, lambda whole, half: 1 - float(spearman(scores.of(whole), scores.of(half))))
+    falls = _changes(levels, lambda whole, half: half.concordance - whole.concordance)
     whole = levels[0][0][0]
     return {
         "sizes": [_size_row(pools, orders[k - 1] if k else None) for k, pools in enumerate(levels)],
@@ -330,7 +330,7 @@ def _size_row(pools: Sequence[Sequence[Duels]], orders: np.ndarray | None) -> Po
         "pools": len(every),
         "chosen": float(np.mean([len(np.unique(of.slots)) for of in every])),
         "concordance": float(np.nanmean([of.concordance for of in every])),
-        "spearman": None if orders is None or np.isnan(orders).any() else float(orders.mean()),
+        "spearman": None if orders is None or np.isnan(orders).any() else 1 - float(orders.mean()),
     }
 
 
@@ -341,13 +341,15 @@ def _twice(
     orders: Sequence[np.ndarray],
 ) -> Twice:
     """Return what twice as many images are expected to choose: a minimum over more images is no higher."""
-    fall = [min(whole.concordance + end, whole.concordance) for end in next_change(falls)]
-    order = [min(max(end, -1.0), 1.0) for end in next_change(orders)]
+    fall, least, most = next_change(falls)
+    concordance = [whole.concordance - min(max(end, 0.0), whole.concordance) for end in (fall, most, least)]
+    apart, near, far = next_change(orders)
+    order = [1 - min(max(end, 0.0), 2.0) for end in (apart, far, near)]
     kept = _changes(levels, lambda all_, half: float(np.isin(all_.slots, half.slots).mean()))
     return {
         "images": 2 * whole.images,
-        "concordance": None if np.isnan(fall).any() else [max(0.0, end) for end in fall],
-        "spearman": None if np.isnan(order).any() else order,
+        "concordance": None if np.isnan(fall) else concordance,
+        "spearman": None if np.isnan(apart) else order,
         "new": 1 - float(kept[0].mean()),
     }
 

@@ -1,9 +1,9 @@
 """How an outcome changes as its pool grows: parts of a pool, joined two by two until they are the whole, and
 what the changes so far lead to expect of twice as many images.
 
-Conventions: a change is that of one statistic from a pool to the pool of twice its size that contains it.
-Changes come newest first: entry k is (splits, pools, 2), those of the two halves of each pool of the size of
-the whole / 2**k. Splits are the same images divided at random again.
+Conventions: a change is how far one statistic falls from a pool to the pool of twice its size that contains
+it. Changes come newest first: entry k is (splits, pools, 2), those of the two halves of each pool of the size
+of the whole / 2**k. Splits are the same images divided at random again.
 Source: Yan et al. 2021, 3.1.2 (a larger pool) and 4.2; the extrapolation is ours, its coverage measured by
 `benchmarks/pool_growth.py`.
 """
@@ -52,28 +52,30 @@ def divide(units: np.ndarray, ranks: np.ndarray, parts: int, rng: np.random.Gene
 
 def next_change(changes: Sequence[np.ndarray]) -> tuple[float, float, float]:
     """Return the change to expect of a pool of twice the size, and its 95 % interval; NaN for all three
-    where a change is unknown.
+    where a change is unknown, or fewer than two doublings were seen. Changes are 0 or more on average.
 
-    It is the mean of the last three doublings, each pool of them once. The interval is Student's t for one
-    more pool: how pools of one size differ, and the two halves of one pool, and how well the mean is known.
-    NaN is expected where fewer than two doublings were seen.
+    Changes shrink from one doubling to the next by a factor, that between the third last and the last; never
+    do they grow. The interval is Student's t for one more pool: how pools of one size differ, and the two
+    halves of one pool.
 
-    >>> falls = [np.full((1, 2**k, 2), -0.1) for k in range(3)]
+    >>> falls = [np.full((1, 2**k, 2), 0.1 * 2**k) for k in range(3)]
     >>> [round(end, 3) for end in next_change(falls)]
-    [-0.1, -0.1, -0.1]
+    [0.05, 0.05, 0.05]
     """
     from scipy import stats
 
     seen = changes[:_LEVELS]
     if len(seen) < 2 or any(np.isnan(level).any() for level in seen):
         return np.nan, np.nan, np.nan
+    means = [float(level.mean()) for level in seen]
+    shrunk = min(max(means[0] / means[-1], 0.0), 1.0) if means[-1] > 0 else 1.0
+    expected = means[0] * shrunk ** (1 / (len(seen) - 1))
     pools = np.array([level.shape[1] for level in seen])
-    mean = float(np.average([level.mean() for level in seen], weights=pools))
-    freedom = pools - 1
     between = [level.mean(2).var(1, ddof=1).mean() if level.shape[1] > 1 else 0.0 for level in seen]
-    of_pools = float(np.average(between, weights=freedom))
+    of_pools = float(np.average(between, weights=pools - 1))
     within = [((level[..., 0] - level[..., 1]) ** 2).mean() / 4 for level in seen]
     of_halves = float(np.average(within, weights=pools))
-    error = np.sqrt(of_pools * (1 + 1 / pools.sum()) + of_halves)
-    half = float(stats.t.ppf(0.975, freedom.sum()) * error)
-    return mean, mean - half, mean + half
+    # the last change is of one pool, and what it leads to expect is as uncertain as another
+    error = np.sqrt(2 * of_pools + of_halves)
+    half = float(stats.t.ppf(0.975, (pools - 1).sum()) * error)
+    return expected, expected - half, expected + half
