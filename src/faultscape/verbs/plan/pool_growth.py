@@ -39,7 +39,7 @@ def divide(units: np.ndarray, ranks: np.ndarray, parts: int, rng: np.random.Gene
     ``ranks`` (I,) order the images whatever they are called, and so the units.
 
     >>> divide(np.array([7, 7, 3, 1]), np.array([2, 0, 1, 3]), 2, np.random.default_rng(0)).tolist()
-    [0, 0, 1, 0]
+    [0, 0, 0, 1]
     """
     _, unit = np.unique(units, return_inverse=True)
     number = int(unit.max()) + 1 if len(unit) else 0
