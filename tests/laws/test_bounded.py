@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -116,6 +118,23 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
     fs.status(study)
     assert sum(rows) >= 2 * SHARD * SHARDS  # what each shard follows from, and the work on it
     assert max(rows) == SHARD
+
+
+def test_what_was_read_of_the_corpus_does_not_stay(tmp_path: Path) -> None:
+    texts = [hashlib.sha256(b"%d" % k).hexdigest() for k in range(1 << 14)]
+    rows = {name: pa.array(texts) for name in study_corpus.SCHEMA.names}
+    rows |= {name: pa.array([0] * len(texts)) for name in ("width", "height", "dhash")}
+    rows |= {
+        "shard": pa.array([k // 1024 for k in range(len(texts))]),
+        "source": pa.array(texts, "binary"),
+    }
+    study_corpus.put_tables(tmp_path / "corpus.parquet", [pa.table(rows)])
+    corpus = study_corpus.Corpus(tmp_path)
+    size = (tmp_path / "corpus.parquet").stat().st_size
+    for many in (corpus.each_shard(), corpus.each_row(*study_corpus.SCHEMA.names)):
+        held = [pa.total_allocated_bytes() for _ in many]
+        half = len(held) // 2
+        assert max(held[half:]) - max(held[:half]) < size / 8
 
 
 def test_the_work_on_one_shard_reads_no_other(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
