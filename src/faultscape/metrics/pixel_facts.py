@@ -32,8 +32,8 @@ EXPONENT = 0.1  # of the generalised entropy (Liu et al. 2023, section 4)
 
 @dataclass(frozen=True, eq=False)
 class PixelFacts:
-    """Facts about each pixel's class probabilities, (H, W) float32 each: arrays, or what stands for them where
-    scores lie on a device.
+    """Facts about each pixel's class probabilities, (H, W) float32 each: arrays, or what stands for them
+    where scores lie on a device.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
     ``entropy`` in nats (Blum et al. 2021, eq. 1). For logits, ``top`` is the largest and ``log_sum`` the
