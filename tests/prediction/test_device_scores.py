@@ -469,3 +469,37 @@ def test_arithmetic_stays_on_the_device_and_other_functions_of_arrays_do_not(
     held = scores.copy()
     held += there
     assert_equal(held, scores * 2)
+
+
+@pytest.mark.parametrize("fits", [0, 3, 8])
+def test_windows_and_views_go_on_with_the_processor_when_the_device_runs_out_of_memory(
+    monkeypatch: pytest.MonkeyPatch, fits: int
+) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    module = torch.nn.Conv2d(3, 4, 3, stride=2, padding=1)
+    photo = np.random.default_rng(1).integers(0, 255, (24, 32, 3), np.uint8)
+    way = Way(window=(16, 16), stride=(8, 8), flip=True, scales=(1.0, 1.5))
+    keep = parse(["doubt=entropy", "doubt=mutual-information"])
+
+    def output(score_on: str) -> Any:
+        return Inference(of_module(module, "net", {"score_on": score_on}), way, keep).predict([photo])[0]
+
+    here = output("processor")
+    calls = []
+
+    def until_full(plain: Callable[..., Any], *, counts: bool) -> Callable[..., Any]:
+        def limited(*given: Any) -> Any:
+            calls.extend([given] * counts)
+            if len(calls) > fits:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return plain(*given)
+
+        return limited
+
+    monkeypatch.setattr(device_scores, "_stretched", until_full(device_scores._stretched, counts=True))
+    upload = until_full(torch.tensor, counts=False)
+    monkeypatch.setattr(torch, "tensor", upload)
+    assert_alike(here, output("device"))
+    assert len(calls) > fits
