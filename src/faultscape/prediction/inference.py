@@ -269,7 +269,8 @@ class Inference:
         if isinstance(answer, str):
             return Output(None, problem=answer)
         kept: dict[str, Arrays] = {
-            folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()
+            folder_of(layer): (np.asarray(value).astype(np.float16),)
+            for layer, value in answer.embeddings.items()
         }
         if (said := answer.confidence) is not None:
             if (

@@ -29,7 +29,7 @@ from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.measure.options import Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
-from faultscape.verbs.rank.options import Looks, NearMisses, VoteRules
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies, VoteRules
 from faultscape.verbs.reliability.signature import Submission
 from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
 from faultscape.verbs.serve.options import CampaignRules
@@ -213,6 +213,7 @@ class RankOptions(Options):
     votes: VoteRules = ...
     looks: Looks = ...
     misses: NearMisses = ...
+    others: OtherStudies = ...
     engine: str = ...
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,13 +77,19 @@ class TorchNetwork(Network):
             main = "logits" if "members" not in named or has_logits(given) else "members"
             if main == "logits":
                 named[main] = self._held(self.logits_of(given))
-            return Outputs(main, named, {layer: plain(value) for layer, value in seen.items()})
+            return Outputs(main, named, {layer: self._features(value) for layer, value in seen.items()})
 
     def _held(self, values: Any) -> np.ndarray | DeviceScores:
         """Return logits (..., C, h, w) where they are scored, and anything else as an array."""
         if self.score_on == "device" and hasattr(values, "detach") and values.ndim > 3:
             return scores_or_array(values.detach(), -3)
         return plain(values)
+
+    def _features(self, value: Any) -> np.ndarray | DeviceScores:
+        """Return what a layer gave where its network is scored, or as an array."""
+        value = value[0] if isinstance(value, tuple | list) else value
+        there = self.score_on == "device" and hasattr(value, "detach") and value.is_floating_point()
+        return DeviceScores(value.detach().float()) if there else plain(value)
 
     def logits_of(self, given: Any) -> Any:
         """Return the logits or labels within whatever the module gave."""
