@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import faultscape as fs
+from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.inference import Inference, Output, Way
 from faultscape.prediction.keep import parse
+from faultscape.prediction.sources.ensembles import Ensemble
 from faultscape.prediction.sources.torch_network import of_module
 from faultscape.study.settings import ModelOptions
 from made_methods import METHODS
@@ -193,6 +196,36 @@ def test_scores_of_a_network_in_half_precision_are_made_in_float32_on_a_gpu(prec
     np.testing.assert_allclose(
         said[0].kept["doubt-entropy"][0], said[1].kept["doubt-entropy"][0], rtol=1e-4, atol=1e-5
     )
+
+
+def test_an_ensemble_is_scored_on_a_gpu_and_nothing_but_its_scores_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    photo, _ = read(2)
+    modules = [network("linear"), network("linear")]
+    keep = parse(["doubt=mutual-information", "doubt=entropy"])
+
+    def output(score_on: str) -> Output:
+        options: ModelOptions = {"precision": "float32", "score_on": score_on}
+        members = [Inference(of_module(module, "net", options, "cuda"), Way(flip=True)) for module in modules]
+        return Ensemble("ensemble:a,b", members, keep).predict([photo])[0]
+
+    here = output("processor")
+    copied: list[tuple[int, ...]] = []
+    plain = DeviceScores.__array__
+
+    def array(self: DeviceScores, *given: Any, **named: Any) -> np.ndarray:
+        copied.append(self.shape)
+        return plain(self, *given, **named)
+
+    monkeypatch.setattr(DeviceScores, "__array__", array)
+    there = output("device")
+    assert copied == [(256, 256)] * 2
+    assert there.labels is not None
+    assert here.labels is not None
+    assert (there.labels != here.labels).mean() < 1e-4
+    for folder, (values,) in here.kept.items():
+        assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-5), folder
 
 
 def test_an_onnx_file_scored_on_a_gpu_gives_the_labels_of_the_processor() -> None:

@@ -12,6 +12,7 @@ import pytest
 from faultscape.errors import MetricError
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
+from faultscape.metrics.scorers import Scorer, score_pixels
 from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy
 from faultscape.prediction import device_scores
 from faultscape.prediction.device_scores import DeviceScores
@@ -20,6 +21,21 @@ from faultscape.prediction.keep import parse
 from faultscape.prediction.sources.ensembles import Ensemble
 from faultscape.prediction.sources.onnx import OnnxNetwork
 from faultscape.prediction.sources.torch_network import of_module
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of what is copied to the processor."""
+    shapes: list[tuple[int, ...]] = []
+    plain = DeviceScores.__array__
+
+    def array(self: DeviceScores, *given: Any, **named: Any) -> np.ndarray:
+        shapes.append(self.shape)
+        return plain(self, *given, **named)
+
+    monkeypatch.setattr(DeviceScores, "__array__", array)
+    return shapes
+
 
 SIZES = [(40, 24), (10, 6), (23, 17), (5, 3)]  # width, height: larger, the same, odd, smaller
 
@@ -177,7 +193,7 @@ def test_a_network_scored_on_its_device_answers_as_one_scored_on_the_processor(
 @pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("temperature", [(), (1.0, 2.0, 0.5, 1.5)])
 def test_views_and_members_are_scored_where_they_lie(
-    monkeypatch: pytest.MonkeyPatch, way: Way, own: str, precision: str, temperature: tuple[float, ...]
+    copied: list[tuple[int, ...]], way: Way, own: str, precision: str, temperature: tuple[float, ...]
 ) -> None:
     """In float32, whatever the network computes in, and without a copy of its logits."""
     import torch
@@ -202,8 +218,11 @@ def test_views_and_members_are_scored_where_they_lie(
         return Inference(network, way, parse(words), temperature).predict(photos)
 
     here = outputs("processor")
-    monkeypatch.setattr(DeviceScores, "__array__", None)
     there = outputs("device")
+    scored = [word for word in words if word not in ("confidence", "doubt=gen", "doubt=variance")]
+    most = len(photos) * (len(scored) + (own == "members"))  # a member's winner is the confidence too
+    assert len(copied) <= most
+    assert {*copied} == {(23, 32)}  # scores alone, not what they are made from
     for one, other in zip(here, there, strict=True):
         assert not one.problem
         assert not other.problem
@@ -234,15 +253,15 @@ def test_an_ensemble_is_scored_where_its_members_lie_or_on_the_processor_with_so
 
 
 def test_doubt_that_a_network_was_trained_for_is_made_where_its_logits_lie(
-    monkeypatch: pytest.MonkeyPatch,
+    copied: list[tuple[int, ...]],
 ) -> None:
     import torch
 
     scores = logits("any")
     wanted = class_share(scores, 2, (23, 17)), differential_entropy(scores, (23, 17))
-    monkeypatch.setattr(DeviceScores, "__array__", None)
     there = DeviceScores(torch.from_numpy(scores))
     found = class_share(there, 2, (23, 17)), differential_entropy(there, (23, 17))
+    assert not copied
     for one, other in zip(wanted, found, strict=True):
         assert other.dtype == np.float32
         assert np.allclose(one, other, rtol=1e-5, atol=1e-5)
@@ -358,7 +377,7 @@ def test_a_device_that_is_short_of_memory_leaves_the_image_to_the_processor(
 @pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(16, 16), stride=(8, 8))])
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_fitted_methods_score_from_features_and_logits_where_they_lie(
-    monkeypatch: pytest.MonkeyPatch, way: Way, precision: str
+    copied: list[tuple[int, ...]], way: Way, precision: str
 ) -> None:
     import torch
 
@@ -395,13 +414,92 @@ def test_fitted_methods_score_from_features_and_logits_where_they_lie(
         return Inference(of_module(module, "net", options), way, keep, (2.0,), methods).predict(photos)
 
     here = outputs("processor")
-    copied: list[tuple[int, ...]] = []
-    plain = DeviceScores.__array__
-    monkeypatch.setattr(
-        DeviceScores, "__array__", lambda self, *given: copied.append(self.shape) or plain(self, *given)
-    )
     there = outputs("device")
-    assert copied == ([(6, 12, 16)] * 3 if way.plain else [])  # what is kept alone
+    assert {*copied} == {(23, 32), *([(6, 12, 16)] if way.plain else [])}  # scores and what is kept
     for one, other in zip(here, there, strict=True):
         assert_alike(one, other)
         assert len(other.kept) == len(words)
+
+
+def own_doubt(facts: PixelFacts) -> np.ndarray:
+    """A scorer of one's own, which knows arrays of NumPy alone."""
+    assert isinstance(facts.winner, np.ndarray)
+    return facts.winner.clip(0, 0.5).astype(np.float32)
+
+
+def test_scorers_of_ones_own_are_given_arrays(copied: list[tuple[int, ...]]) -> None:
+    import torch
+
+    scores = logits("any")
+    own = Scorer("own", "Own", "", own_doubt)
+    here, there = (
+        score_pixels(own, facts_of(given, (23, 17)))
+        for given in (scores, DeviceScores(torch.from_numpy(scores)))
+    )
+    assert np.allclose(here, there, rtol=1e-5)
+    assert copied == [(17, 23)] * 6
+
+
+def test_arithmetic_stays_on_the_device_and_other_functions_of_arrays_do_not(
+    copied: list[tuple[int, ...]],
+) -> None:
+    import torch
+
+    scores = logits("any")
+    there = DeviceScores(torch.from_numpy(scores))
+    for function in (
+        lambda a: -a / 2 + 1 - np.log1p(np.exp(np.minimum(a, 2))),
+        lambda a: np.float32(3) * a - scores,
+        lambda a: scores - np.maximum(a, scores[0]),
+    ):
+        made = function(there)
+        assert isinstance(made, DeviceScores)
+        assert not copied
+        assert np.allclose(made.tensor.numpy(), function(scores), rtol=1e-6, atol=1e-6)
+    total = there.copy()
+    total += scores
+    total /= 2
+    assert isinstance(total, DeviceScores)
+    assert not copied
+    assert_equal(total.tensor.numpy(), scores)
+    assert_equal(np.asarray(there), logits("any"))  # the copy alone was changed
+    assert_equal(np.sqrt(np.abs(there)), np.sqrt(np.abs(scores)))
+    assert_equal(there > 0, scores > 0)
+    assert_equal(np.add.reduce(there), np.add.reduce(scores))
+    held = scores.copy()
+    held += there
+    assert_equal(held, scores * 2)
+
+
+@pytest.mark.parametrize("fits", [0, 3, 8])
+def test_windows_and_views_go_on_with_the_processor_when_the_device_runs_out_of_memory(
+    monkeypatch: pytest.MonkeyPatch, fits: int
+) -> None:
+    import torch
+
+    torch.manual_seed(0)
+    module = torch.nn.Conv2d(3, 4, 3, stride=2, padding=1)
+    photo = np.random.default_rng(1).integers(0, 255, (24, 32, 3), np.uint8)
+    way = Way(window=(16, 16), stride=(8, 8), flip=True, scales=(1.0, 1.5))
+    keep = parse(["doubt=entropy", "doubt=mutual-information"])
+
+    def output(score_on: str) -> Any:
+        return Inference(of_module(module, "net", {"score_on": score_on}), way, keep).predict([photo])[0]
+
+    here = output("processor")
+    calls = []
+
+    def until_full(plain: Callable[..., Any], *, counts: bool) -> Callable[..., Any]:
+        def limited(*given: Any) -> Any:
+            calls.extend([given] * counts)
+            if len(calls) > fits:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return plain(*given)
+
+        return limited
+
+    monkeypatch.setattr(device_scores, "_stretched", until_full(device_scores._stretched, counts=True))
+    upload = until_full(torch.tensor, counts=False)
+    monkeypatch.setattr(torch, "tensor", upload)
+    assert_alike(here, output("device"))
+    assert len(calls) > fits

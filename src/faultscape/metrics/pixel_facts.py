@@ -16,7 +16,7 @@ Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 
@@ -32,7 +32,8 @@ EXPONENT = 0.1  # of the generalised entropy (Liu et al. 2023, section 4)
 
 @dataclass(frozen=True, eq=False)
 class PixelFacts:
-    """Facts about each pixel's class probabilities, (H, W) float32 each.
+    """Facts about each pixel's class probabilities, (H, W) float32 each: arrays, or what stands for them
+    where scores lie on a device.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
     ``entropy`` in nats (Blum et al. 2021, eq. 1). For logits, ``top`` is the largest and ``log_sum`` the
@@ -61,6 +62,11 @@ class PixelFacts:
     outlier: np.ndarray | None = None
     members: int = 0
     generalised: Callable[[], np.ndarray] | None = None
+
+    def as_arrays(self) -> PixelFacts:
+        """Return these facts as arrays of NumPy, copied from the device if they are there."""
+        there = {name: value for name, value in vars(self).items() if isinstance(value, OnDevice)}
+        return replace(self, **{name: np.asarray(value) for name, value in there.items()})
 
 
 def facts_of(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:

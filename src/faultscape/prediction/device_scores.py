@@ -10,11 +10,11 @@ array, copied from the device; arithmetic of arrays stays on it.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from faultscape.errors import is_out_of_memory
 from faultscape.maps import winners
@@ -28,9 +28,13 @@ _MOST = 30.0  # of a Dirichlet's logit, as in trained_doubt
 _NEAR = 0.1  # below this, a series loses less precision than a difference
 _SERIES = (1 / 56, 1 / 42, 1 / 30, 1 / 20, 1 / 12, 1 / 6, 1 / 2)
 
+# functions of arrays that torch has under the same names
+_OF_TORCH = {"add", "subtract", "multiply", "divide", "negative", "exp", "log", "log1p", "minimum", "maximum"}
 
-class DeviceScores:
-    """Scores (..., C, h, w) float32 of a network, on its device; an index gives those of one image.
+
+class DeviceScores(NDArrayOperatorsMixin):
+    """Scores (..., C, h, w) float32 of a network, on its device; an index gives those of one image. What is
+    made of them for each pixel, (H, W), may stay there in the same form.
 
     What is made of pixels is None where the device is short of memory, unless it is then made elsewhere.
     """
@@ -67,23 +71,23 @@ class DeviceScores:
         made = _there(self.tensor.clone)
         return np.array(self) if made is None else DeviceScores(made)
 
-    def __mul__(self, other: Any) -> Any:
-        return self._with(operator.mul, other)
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any
+    ) -> Any:
+        """Return what a function of arrays gives: on the device where torch has it too."""
+        there = method == "__call__" and ufunc.__name__ in _OF_TORCH and not options
+        if there and all(isinstance(one, DeviceScores) for one in out):
+            import torch
 
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(operator.truediv, other)
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._with(operator.iadd, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._with(operator.itruediv, other)
-
-    def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
-        made = _there(lambda: operation(self.tensor, self._beside(other)))
-        if made is None:
-            return operation(np.array(self), np.asarray(other, np.float32))
-        return DeviceScores(made)
+            function = getattr(torch, ufunc.__name__)
+            into = {"out": out[0].tensor} if out else {}
+            made = _there(lambda: function(*map(self._beside, inputs), **into))
+            if made is not None:
+                return DeviceScores(made)
+        arrays = tuple(one for one in out if isinstance(one, np.ndarray))
+        return getattr(ufunc, method)(
+            *map(np.asarray, inputs), **options, **({"out": arrays} if arrays else {})
+        )
 
     def _beside(self, other: Any) -> Any:
         """Return other scores, or numbers, as a tensor on this device."""
@@ -125,9 +129,10 @@ class DeviceScores:
         found = self._made(size, steps)
         return winners.confidence(np.asarray(self), size, marginal=marginal) if found is None else found[0]
 
-    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> Sequence[np.ndarray] | None:
-        """Return (H, W) what the kernel `softmax_sums` fills from scores (C, h, w): the largest logit, e of
-        the second, the sum of e over all but the winner, and the sum there of e (top - logit).
+    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> Sequence[Any] | None:
+        """Return (H, W), on the device, what the kernel `softmax_sums` fills from scores (C, h, w): the
+        largest logit, e of the second, the sum of e over all but the winner, and the sum there of e (top -
+        logit).
         """
 
         def sums(scores: Any) -> list[Any]:
@@ -136,7 +141,8 @@ class DeviceScores:
             second = rest.amax(0) if len(rest) > 1 else rest[0] + np.exp(np.float32(_LEAST)).item()
             return [top, second, rest.sum(0), -(rest * gap).sum(0)]
 
-        return self._made(size, sums)
+        found = _there(lambda: self._made_there(size, sums))
+        return None if found is None else list(map(DeviceScores, found))
 
     def generalised(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray | None:
         """Return the generalised entropy (H, W) of scores (C, h, w)."""
@@ -155,13 +161,20 @@ class DeviceScores:
 
     def member_sums(
         self, others: Sequence[Any], size: tuple[int, int], kinds: Sequence[bool]
-    ) -> Sequence[np.ndarray] | None:
+    ) -> Sequence[Any] | None:
         """Return (H, W) the facts of the mean probability of these scores and those of other members: the
-        label, the winner, the second, the sum of all others, the entropy, the mean of the members' entropies
-        and the mean divergence of the members from their mean. ``kinds`` says which members are marginal.
+        label and, on the device, the winner, the second, the sum of all others, the entropy, the mean of the
+        members' entropies and the mean divergence of the members from their mean. ``kinds`` says which
+        members are marginal.
         """
-        found = self._made(size, lambda *members: _of_mean(*_mean(members, kinds)), others)
-        return None if found is None else [_few(found[0], len(self)), *found[1:]]
+
+        def sums(*members: Any) -> list[Any]:
+            return _of_mean(*_mean(members, kinds))
+
+        found = _there(lambda: self._made_there(size, sums, others))
+        if found is None:
+            return None
+        return [_few(found[0].cpu().numpy(), len(self)), *map(DeviceScores, found[1:])]
 
     def generalised_of_members(
         self, others: Sequence[Any], size: tuple[int, int], kinds: Sequence[bool]
@@ -181,7 +194,7 @@ class DeviceScores:
         return _there(lambda: [held.cpu().numpy() for held in self._made_there(size, make, others)])
 
     def _made_there(
-        self, size: tuple[int, int], make: Callable[..., Sequence[Any]], others: Sequence[Any]
+        self, size: tuple[int, int], make: Callable[..., Sequence[Any]], others: Sequence[Any] = ()
     ) -> list[Any]:
         members = [self.tensor, *map(self._beside, others)]
         stretched = [_stretched(scores, size) for scores in members]

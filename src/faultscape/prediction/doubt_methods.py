@@ -325,12 +325,11 @@ def _values(
     from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
     device = network.device if network.device.startswith("cuda") else "cpu"
+    shows_image = any(IMAGE in method.layers for method in _each(methods))
     out = []
     with running(network.name, device, "float32"):
         for answer, image in zip(answers, block, strict=False) if methods else ():
             grids = {
-                IMAGE: torch.from_numpy(image)[None].to(device),
-            } | {
                 layer: as_grid(
                     tensor_of(answer.embeddings[layer], device)[None],
                     block.shape[2:],
@@ -338,6 +337,8 @@ def _values(
                 )
                 for layer in layers_of(methods)
             }
+            if shows_image:
+                grids[IMAGE] = torch.from_numpy(image)[None].to(device)
             if OUTLIER in answer.values:
                 grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
             logits = _logits(answer, network.name, device)[None]

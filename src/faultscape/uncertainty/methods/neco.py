@@ -98,7 +98,7 @@ class Neco:
     def joined(self, share: np.ndarray, top: np.ndarray, log_sum: np.ndarray) -> np.ndarray:
         """Return the score (H, W) of shares (H, W), the largest logits and log sum exp of all."""
         del log_sum
-        return -share * top
+        return -share * np.asarray(top)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the principal space."""
@@ -138,7 +138,7 @@ class EnergyNeco(Neco):
         del top
         centre = self.centre.numpy()
         deviation = self.deviation.numpy()
-        return (-log_sum - centre[0]) / deviation[0] + (-share - centre[1]) / deviation[1]
+        return (-np.asarray(log_sum) - centre[0]) / deviation[0] + (-share - centre[1]) / deviation[1]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the principal space and the statistics."""

@@ -66,7 +66,7 @@ class StandardisedMaxLogit:
         top = facts_of(values[0], size).top
         if channel is None or top is None:  # NaN among the logits
             return np.full(size[::-1], np.nan, np.float32)
-        return (self.mean.numpy()[channel] - top) / self.deviation.numpy()[channel]
+        return (self.mean.numpy()[channel] - np.asarray(top)) / self.deviation.numpy()[channel]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the statistics."""
