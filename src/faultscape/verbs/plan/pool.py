@@ -340,7 +340,7 @@ def _twice(
     falls: Sequence[np.ndarray],
     orders: Sequence[np.ndarray],
 ) -> Twice:
-    """Return what twice as many images are expected to choose: the minimum over more images is as low or lower."""
+    """Return what twice as many images are expected to choose, whose minima are as low or lower."""
     fall, least, most = next_change(falls)
     concordance = [whole.concordance - min(max(end, 0.0), whole.concordance) for end in (fall, most, least)]
     apart, near, far = next_change(orders)
