@@ -50,13 +50,18 @@ def identity(number: int) -> str:
     return f"{number // 1000:06d}/{number:09d}"
 
 
-def write_files(folder: Path, images: int, models: int, side: int) -> None:
-    """Write ``photos`` and ``maps/NAME`` below a folder."""
+def write_files(
+    folder: Path, images: int, models: int, side: int, *, photos: bool = True, flat: bool = False
+) -> None:
+    """Write ``maps/NAME`` below a folder, and ``photos`` unless these are not asked for; ``flat``: a model's
+    maps lie in one folder.
+    """
     rng, made = np.random.default_rng(0), stacks(models, side)
-    photos = [cv2.resize(rng.integers(0, 256, (8, 8, 3), np.uint8), (side, side)) for _ in made[0]]
-    rooms = {"photos": photos} | {
-        f"maps/{name}": list(stack) for name, stack in zip(names(models), made, strict=True)
-    }
+    rooms = {f"maps/{name}": list(stack) for name, stack in zip(names(models), made, strict=True)}
+    if photos:
+        rooms["photos"] = [
+            cv2.resize(rng.integers(0, 256, (8, 8, 3), np.uint8), (side, side)) for _ in made[0]
+        ]
     for room, pictures in rooms.items():
         kinds = [folder / ".kinds" / room / f"{k}.png" for k in range(len(pictures))]
         kinds[0].parent.mkdir(parents=True)
@@ -65,7 +70,8 @@ def write_files(folder: Path, images: int, models: int, side: int) -> None:
         for first in range(0, images, 1000):
             (folder / room / f"{first // 1000:06d}").mkdir(parents=True)
         for k in range(images):
-            os.link(kinds[k % len(kinds)], folder / room / f"{identity(k)}.png")
+            name = f"{k:09d}" if flat else identity(k)
+            os.link(kinds[k % len(kinds)], folder / room / f"{name}.png")
 
 
 def write_collected(

@@ -9,7 +9,7 @@ nothing in the study that it is given.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -94,7 +94,7 @@ def check_source(
 
 
 def _rows(
-    source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: dict[str, str]
+    source: Source, opening: Opening, settings: Settings, images: Sequence[Image], files: Mapping[str, str]
 ) -> list[Row]:
     """Return the rows of a shard, requested in the batches that the model wants."""
     model = source.open(opening, settings)

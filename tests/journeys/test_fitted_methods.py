@@ -8,6 +8,7 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -276,3 +277,34 @@ def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicte
     assert precision() is None
     fs.predict(study, source, scorer=["msp"], measure=True, engine="local")
     assert precision() not in (None, without)
+
+
+@pytest.mark.slow
+def test_a_study_scored_where_the_logits_lie_is_that_of_the_processor(predicted: Trained) -> None:
+    """The labels to the bit, and the card from counts of scores up to rounding."""
+    from faultscape.study.tables import label_maps
+
+    study, source = predicted.study, {"plain": predicted.source}
+    methods = ["knn", "mahalanobis", "neco", "odin", "standardised-max-logit"]
+    scorers = ["msp", "entropy", "gen", *methods]
+    for method in methods:
+        fitted(predicted, method)
+
+    def said(where: Literal["processor", "device"]) -> tuple[str, dict[tuple[str, ...], float]]:
+        hardware = fs.options.Hardware(score_on=where)
+        fs.predict(study, source, scorer=scorers, hardware=hardware, measure=True, engine="local")
+        card = fs.reliability(study, worst=0, resamples=0).document
+        cells = {
+            tuple(str(one[key]) for key in ("condition", "metric", "scorer")): one["value"]
+            for one in card["cells"]
+            if one["value"] is not None and not one["metric"].endswith("seconds")
+        }
+        return label_maps.content_digest(Path(study) / "predictions" / "plain"), cells
+
+    here = said("processor")
+    there = said("device")
+    assert here[0] == there[0]
+    assert here[1].keys() == there[1].keys()
+    assert len(here[1]) > 10
+    for key, value in here[1].items():
+        assert there[1][key] == pytest.approx(value, rel=1e-3, abs=1e-4), key

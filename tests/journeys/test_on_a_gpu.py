@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import faultscape as fs
+from faultscape.prediction.device_scores import DeviceScores
 from faultscape.prediction.inference import Inference, Output, Way
 from faultscape.prediction.keep import parse
+from faultscape.prediction.sources.ensembles import Ensemble
 from faultscape.prediction.sources.torch_network import of_module
 from faultscape.study.settings import ModelOptions
 from made_methods import METHODS
@@ -154,21 +157,75 @@ def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(
     assert close.mean() > 0.99  # a neighbour, or the sign of a gradient, may be another at a tie
 
 
-def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processor() -> None:
+@pytest.mark.parametrize("way", [Way(), Way(flip=True), Way(window=(96, 96), stride=(64, 64))])
+@pytest.mark.parametrize("head", ["linear", "batch-ensemble", "heteroscedastic", "gp"])
+@pytest.mark.parametrize("temperature", [(), (1.0, 2.0, 0.5)])
+def test_labels_and_scores_are_the_same_where_the_logits_lie_and_on_the_processor(
+    way: Way, head: str, temperature: tuple[float, ...]
+) -> None:
     photo, _ = read(0)
-    keep = parse(["confidence", "doubt=entropy", "doubt=max-logit"])
-    module = network("linear")
+    words = ["confidence", "doubt=entropy", "doubt=gen", "doubt=margin"]
+    words += ["doubt=mutual-information"] * (head == "batch-ensemble" or way.flip)
+    keep = parse(words)
+    module = network(head)
 
     def output(score_on: str) -> Output:
         options: ModelOptions = {"precision": "float32", "score_on": score_on}
-        return Inference(of_module(module, "net", options, "cuda"), keep=keep).predict([photo])[0]
+        one = of_module(module, "net", options, "cuda")
+        return Inference(one, way, keep, temperature).predict([photo])[0]
 
     there, here = output("device"), output("processor")
     assert there.labels is not None
     assert here.labels is not None
     assert (there.labels != here.labels).mean() < 1e-4  # two logits within a rounding
     for folder, (values,) in here.kept.items():
-        assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-4), folder
+        step = 1 if folder == "confidence" else 1e-4
+        assert np.allclose(values.astype(float), there.kept[folder][0], rtol=1e-4, atol=step), folder
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_scores_of_a_network_in_half_precision_are_made_in_float32_on_a_gpu(precision: str) -> None:
+    photo, _ = read(1)
+    module = network("linear")
+    said = []
+    for where in ("processor", "device"):
+        options: ModelOptions = {"precision": precision, "score_on": where}
+        one = Inference(of_module(module, "net", options, "cuda"), keep=parse(["doubt=entropy"]))
+        said.append(one.predict([photo])[0])
+    assert (said[0].labels == said[1].labels).mean() > 0.9999
+    np.testing.assert_allclose(
+        said[0].kept["doubt-entropy"][0], said[1].kept["doubt-entropy"][0], rtol=1e-4, atol=1e-5
+    )
+
+
+def test_an_ensemble_is_scored_on_a_gpu_and_nothing_but_its_scores_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    photo, _ = read(2)
+    modules = [network("linear"), network("linear")]
+    keep = parse(["doubt=mutual-information", "doubt=entropy"])
+
+    def output(score_on: str) -> Output:
+        options: ModelOptions = {"precision": "float32", "score_on": score_on}
+        members = [Inference(of_module(module, "net", options, "cuda"), Way(flip=True)) for module in modules]
+        return Ensemble("ensemble:a,b", members, keep).predict([photo])[0]
+
+    here = output("processor")
+    copied: list[tuple[int, ...]] = []
+    plain = DeviceScores.__array__
+
+    def array(self: DeviceScores, *given: Any, **named: Any) -> np.ndarray:
+        copied.append(self.shape)
+        return plain(self, *given, **named)
+
+    monkeypatch.setattr(DeviceScores, "__array__", array)
+    there = output("device")
+    assert copied == [(256, 256)] * 2
+    assert there.labels is not None
+    assert here.labels is not None
+    assert (there.labels != here.labels).mean() < 1e-4
+    for folder, (values,) in here.kept.items():
+        assert np.allclose(values, there.kept[folder][0], rtol=1e-4, atol=1e-5), folder
 
 
 def test_an_onnx_file_scored_on_a_gpu_gives_the_labels_of_the_processor() -> None:

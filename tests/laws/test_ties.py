@@ -26,7 +26,8 @@ from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.duel_standings import rank_accuracies, to_json
 from faultscape.selection.catalogue import ADAPTIVE
 from faultscape.selection.classifier_duels import class_duels
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.corpus import Corpus, Image, read_corpus, write_corpus
+from faultscape.study.tables.pool import read_pool
 from faultscape.ties import count_tied, equal_to_zero, tie_order, tie_ranks
 from faultscape.verbs.measure.jobs import Source
 from faultscape.verbs.measure.sets import DataSet, ranks_of
@@ -525,3 +526,23 @@ def test_the_photo_counts_then_the_true_map_then_the_id(tmp_path: Path) -> None:
     seen = replace(data, images={"a": str(tmp_path / "gone.jpg"), "b": str(tmp_path / "b.jpg")})
     keys[1] = hashlib.sha256(b"2").hexdigest()  # a photo comes before the map of it
     assert ranks_of(seen, np.arange(3)).tolist() == tie_ranks(keys).tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.booleans()), min_size=1, max_size=60))
+@settings(max_examples=30, deadline=None)
+def test_ranks_of_a_pool_are_those_of_its_images_sorted_at_once(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, bool]]
+) -> None:
+    root = tmp_path_factory.mktemp("pool")
+    images = [
+        Image(f"{n}-{k}", "", "main", "pool" if inside else "test", "clean", "", 1, 1, f"{n:x}", 0, "", shard)
+        for k, (n, shard, inside) in enumerate(rows)
+    ]
+    write_corpus(root, [replace(image, near_duplicate_of=image.id) for image in images])
+    inside = [image for image in read_corpus(root) if image.role == "pool"]
+    pool = read_pool(Corpus(root), seed=3)
+    assert pool.ranks.tolist() == tie_ranks([i.digest for i in inside], 3, [i.id for i in inside]).tolist()
+    assert pool.families.tolist() == list(range(len(inside)))
+    assert pool.shards.tolist() == [image.shard for image in inside]
+    other = pool.taken(np.argsort(pool.ranks))
+    assert other.ranks.tolist() == list(range(len(inside)))

@@ -10,15 +10,17 @@ reported.
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from faultscape.corpus.sources import MAP_ENDINGS, Found, find, id_pattern
 from faultscape.corpus.walks import Say, common_suffix
 from faultscape.errors import CorpusError
+from faultscape.study.tables.corpus import Corpus, Image
 
-_KINDS = (
+KINDS = (
     "_gtFine_labelTrainIds",
     "_gtFine_labelIds",
     "_gtCoarse_labelTrainIds",
@@ -53,35 +55,113 @@ def fit(
     *,
     pattern: str | None = None,
     others: Sequence[str] = (),
+    tops: set[str] | None = None,
     say: Say = print,
 ) -> dict[str, str]:
     """Return {image id: path} for files found below ``source``, as `match` does; ``others`` are the images'
-    own files, if a pattern names these too.
+    own files, if a pattern names these too. ``tops`` are the first folders of all ids if ``ids`` are of some.
     """
     of_all_kinds = found
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
     wanted = set(ids)
-    for files, how in ((found, _whole), (stripped, _whole), (found, _by_tail), (stripped, _by_tail)):
-        if matched := how(files, wanted):
+    tops = {id_.partition("/")[0] for id_ in wanted if "/" in id_} if tops is None else tops
+    for files, how in ((found, whole), (stripped, whole), (found, by_tail), (stripped, by_tail)):
+        if matched := how(files, wanted, tops):
             if files is stripped:
-                say(f"{source}: every name ends in {suffix!r}, which is left out of the ids")
-            if how is _by_tail:
-                image = next(iter(matched))
-                say(
-                    f"{source}: maps are matched by the end of the path ({os.path.basename(matched[image])}"
-                    f" belongs to {image})"
-                )
+                say(suffix_text(source, suffix))
+            if how is by_tail:
+                say(tail_text(source, *next(iter(matched.items()))))
             return matched
+    first = (stripped or found)[0].id
+    raise none_fits(source, len(found), first, of_all_kinds, ids, [os.path.basename(path) for path in others])
+
+
+class NearImages(dict[str, Image]):
+    """Those images of a study that some names may mean, by their ids, and the first folders of all ids."""
+
+    def __init__(self, corpus: Corpus, names: Iterable[str]) -> None:
+        self._corpus = corpus
+        self.tops = set[str]()
+        lasts = {last for name in names for last in _possible_lasts(name)}
+        near = list[str]()
+        for table in corpus.each_table("id", "parent"):
+            for id_, parent in zip(*(table[name].to_pylist() for name in ("id", "parent")), strict=True):
+                if "/" in id_ and not parent:
+                    self.tops.add(id_.partition("/")[0])
+                if id_.rsplit("/", 1)[-1] in lasts:
+                    near.append(id_)
+        super().__init__(corpus.by_id(near))
+
+    def every_id(self) -> list[str]:
+        """Return the ids of all images that were collected."""
+        return [id_ for id_, parent in self._corpus.each_row("id", "parent") if not parent]
+
+
+def near_images(images: Mapping[str, Image] | Corpus, names: Iterable[str]) -> Mapping[str, Image]:
+    """Return the images that some names of files may mean, and perhaps others."""
+    return NearImages(images, names) if isinstance(images, Corpus) else images
+
+
+def _possible_lasts(name: str) -> Iterator[str]:
+    """Yield what the last part of an id may be if ``name`` means its image: without an ending from ``_`` or
+    ``-`` on.
+
+    >>> list(_possible_lasts("a/x-1_pred"))
+    ['x-1_pred', 'x', 'x-1']
+    """
+    last = name.rsplit("/", 1)[-1]
+    yield last
+    yield from (last[: found.start()] for found in re.finditer("[_-]", last))
+
+
+def fit_images(
+    source: str, found: list[Found], images: Mapping[str, Image], *, pattern: str | None = None
+) -> dict[str, str]:
+    """Return {image id: path} for files found below ``source``, as `match` does for the images that were
+    collected of those given, or of all where they are `NearImages`.
+    """
+    ids = [image.id for image in images.values() if not image.parent]
+    if not isinstance(images, NearImages):
+        return fit(source, found, ids, pattern=pattern)
+    try:
+        return fit(source, found, ids, pattern=pattern, tops=images.tops)
+    except AmbiguousError:
+        raise
+    except CorpusError:  # which names the first of all images
+        return fit(source, found, images.every_id(), pattern=pattern, say=lambda _: None)
+
+
+def suffix_text(source: str, suffix: str) -> str:
+    """Return what is said where the names of maps are longer than those of images."""
+    return f"{source}: every name ends in {suffix!r}, which is left out of the ids"
+
+
+def tail_text(source: str, image: str, path: str) -> str:
+    """Return what is said where folders are dropped, with an ``image`` and the ``path`` of its map."""
+    return f"{source}: maps are matched by the end of the path ({os.path.basename(path)} belongs to {image})"
+
+
+def kinds_text(count: int, kind: str) -> str:
+    """Return what is said where one of several kinds of maps is used."""
+    return f"found several kinds of maps; using the {count} files *{kind}"
+
+
+def none_fits(
+    source: str, count: int, first: str, some: Sequence[Found], ids: Sequence[str], others: Sequence[str] = ()
+) -> CorpusError:
+    """Return the error for ``count`` maps, the first called ``first``, of which none is named as one of
+    ``ids``; a pattern that fits is looked for among ``some`` of all files, and names of the images'
+    ``others``.
+    """
     if not ids:
-        raise CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
-    names = [f.id + os.path.splitext(f.path)[1] for f in of_all_kinds]
-    fitting = _fitting_pattern(names, ids, [os.path.basename(path) for path in others])
-    raise CorpusError(
-        f"{source}: none of its {len(found)} maps is named as an image; the first map is"
-        f" {(stripped or found)[0].id!r}, the first image {ids[0]!r}; name each map as its image's path"
-        f" without extension{f', or give --pattern {shlex.quote(fitting)}' if fitting else ''}"
+        return CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
+    fitting = _fitting_pattern([f.id + os.path.splitext(f.path)[1] for f in some], ids, others)
+    return CorpusError(
+        f"{source}: none of its {count} maps is named as an image; the first map is {first!r}, the first"
+        f" image {ids[0]!r}; name each map as its image's path without"
+        f" extension{f', or give --pattern {shlex.quote(fitting)}' if fitting else ''}"
     )
 
 
@@ -111,29 +191,43 @@ def _fitting_pattern(names: Sequence[str], ids: Sequence[str], others: Sequence[
     return best if in_common(best) else ""
 
 
-def _whole(found: list[Found], ids: set[str]) -> dict[str, str]:
+class AmbiguousError(CorpusError):
+    """A map that may belong to several images, or several maps to one; ``path`` is that of the map."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(text)
+        self.path = path
+
+
+def whole(found: Sequence[Found], ids: set[str], _tops: set[str]) -> dict[str, str]:
+    """Return {image id: path} of the files with the ids of images."""
     return {f.id: f.path for f in found if f.id in ids}
 
 
-def _by_tail(found: list[Found], ids: set[str]) -> dict[str, str]:
-    """Return the matches when leading folders are dropped; CorpusError if that is ambiguous."""
-    by_tail: dict[str, list[str]] = {}
+def by_tail(found: Sequence[Found], ids: set[str], tops: set[str]) -> dict[str, str]:
+    """Return {image id: path} when leading folders are dropped, in the order of files; ``tops`` are the first
+    folders of all ids. AmbiguousError for the first file that fits several images, or an image that has one.
+
+    Files and images match only if the last parts of their ids are the same.
+    """
+    by_last: dict[str, list[str]] = {}
     for id_ in sorted(ids):
-        by_tail.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
-    folders = {id_.partition("/")[0] for id_ in ids if "/" in id_}
+        by_last.setdefault(id_.rsplit("/", 1)[-1], []).append(id_)
     matched: dict[str, str] = {}
     for f in found:
-        candidates = [id_ for id_ in by_tail.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id, folders)]
+        candidates = [id_ for id_ in by_last.get(f.id.rsplit("/", 1)[-1], ()) if _tail(id_, f.id, tops)]
         if len(candidates) > 1:
-            raise CorpusError(
+            raise AmbiguousError(
+                f.path,
                 f"{f.path}: matches several images ({candidates[0]}, {candidates[1]}); give maps the same"
-                " folders as the images"
+                " folders as the images",
             )
         if candidates and candidates[0] in matched:
             own = candidates[0].count("/") if f.id.endswith(candidates[0]) else 0  # folders of the image
-            raise CorpusError(
+            raise AmbiguousError(
+                f.path,
                 f"{matched[candidates[0]]} and {f.path} both match image {candidates[0]!r}; give"
-                f" maps the same folders as the images, or one folder alone: {Path(f.path).parents[own]}"
+                f" maps the same folders as the images, or one folder alone: {Path(f.path).parents[own]}",
             )
         if candidates:
             matched[candidates[0]] = f.path
@@ -151,9 +245,9 @@ def _tail(image: str, map_: str, folders: set[str]) -> bool:
 
 def one_kind(found: list[Found], say: Say) -> list[Found]:
     """Return only the label maps from a data set's mixed files (label ids, instance ids, colours)."""
-    for kind in _KINDS:
+    for kind in KINDS:
         chosen = [f for f in found if f.id.endswith(kind)]
         if chosen and len(chosen) < len(found):
-            say(f"found several kinds of maps; using the {len(chosen)} files *{kind}")
+            say(kinds_text(len(chosen), kind))
             return [Found(f.id.removesuffix(kind), f.path) for f in chosen]
     return found

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from contextlib import suppress
 from pathlib import Path
 
+from faultscape.corpus.records_aside import in_order
 from faultscape.errors import CorpusError
 from faultscape.study.folder import TEMPORARY
 
@@ -58,7 +60,26 @@ def _names(
     left_out: LeftOut | None,
 ) -> _Names:
     """Yield (id, path) of each file of one folder, and such an iterator for each folder in it."""
-    names = list[tuple[str, str, bool]]()
+    names = _unsorted(place, endings, suffix, left_out)
+    before = ("", "", False)
+    for key, name, is_folder in in_order(names):
+        path = os.path.join(place, name)
+        if is_folder and before[0] == key:
+            raise CorpusError(
+                f"two folders below {place or '.'} are both called {key!r}, one in bytes that are not UTF-8:"
+                f" {before[1]!r} and {name!r}; rename one"
+            )
+        before = (key, name, is_folder)
+        if not is_folder:
+            yield below + key, path
+        elif (real := os.path.realpath(path)) not in above:
+            yield _names(path, below + key, above | {real}, endings, suffix, left_out)
+
+
+def _unsorted(
+    place: str, endings: Collection[str], suffix: str, left_out: LeftOut | None
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield (what it is sorted by, name, whether it is a folder) of what counts in a folder."""
     try:
         with os.scandir(place or ".") as entries:
             for entry in entries:
@@ -67,29 +88,38 @@ def _names(
                     if left_out is not None:
                         left_out.hidden.append(os.path.join(place, entry.name))
                 elif is_folder:
-                    names.append((f"{readable(entry.name)}/", entry.name, True))
+                    yield f"{readable(entry.name)}/", entry.name, True
                 elif not entry.name.startswith(TEMPORARY):
                     stem, ending = os.path.splitext(entry.name)
                     if without_name(entry.name, endings):
                         if left_out is not None:
                             left_out.nameless.append(os.path.join(place, entry.name))
                     elif ending.lower() in endings:
-                        names.append((readable(stem).removesuffix(suffix), entry.name, False))
+                        yield readable(stem).removesuffix(suffix), entry.name, False
     except OSError as error:
         raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    names.sort()
-    for (key, name, is_folder), (other, twin, _) in pairwise(names):
-        if is_folder and key == other:
-            raise CorpusError(
-                f"two folders below {place or '.'} are both called {key!r}, one in bytes that are not UTF-8:"
-                f" {name!r} and {twin!r}; rename one"
-            )
-    for key, name, is_folder in names:
-        path = os.path.join(place, name)
-        if not is_folder:
-            yield below + key, path
-        elif (real := os.path.realpath(path)) not in above:
-            yield _names(path, below + key, above | {real}, endings, suffix, left_out)
+
+
+def each_folder(top: str | os.PathLike[str]) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yield (path, names of files) of a folder and then of those in it, in order, but names in no order and
+    one at a time: there may be millions. Links to folders, and folders whose names begin with a dot, are left
+    out.
+    """
+    folders = list[str]()
+
+    def files() -> Iterator[str]:
+        with suppress(OSError), os.scandir(top) as entries:
+            for entry in entries:
+                if not _leads_to_folder(entry):
+                    yield entry.name
+                elif not (entry.is_symlink() or entry.name.startswith(".")):
+                    folders.append(entry.name)
+
+    names = files()
+    yield os.fspath(top), names
+    deque(names, maxlen=0)  # what was not asked for, up to the last folder
+    for name in sorted(folders):
+        yield from each_folder(os.path.join(top, name))
 
 
 def _leads_to_folder(entry: os.DirEntry[str]) -> bool:

@@ -11,8 +11,9 @@ zero weight has no effect.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,10 +23,26 @@ _AT_ONCE = 1 << 22  # interpolated scores in memory at once, if all of them are 
 
 @runtime_checkable
 class OnDevice(Protocol):
-    """Scores (C, h, w) that lie on a GPU, where their labels and softmax sums are made."""
+    """Scores (C, h, w) that lie on a GPU, where their labels and facts of pixels are made: None where it is
+    short of memory, and the processor makes them.
+    """
 
+    def __len__(self) -> int: ...
     def labels(self, size: tuple[int, int]) -> np.ndarray | None: ...
-    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray | None: ...
+    def holds_nan(self) -> bool: ...
+    def enlarged(self, size: tuple[int, int], rows: slice) -> Any: ...
+    def zeros(self, size: tuple[int, int]) -> Any: ...
+    def confidence(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray: ...
+    def softmax_sums(self, size: tuple[int, int], *, marginal: bool) -> Sequence[np.ndarray] | None: ...
+    def generalised(self, size: tuple[int, int], *, marginal: bool) -> np.ndarray | None: ...
+    def class_share(self, channel: int, size: tuple[int, int]) -> np.ndarray | None: ...
+    def differential_entropy(self, size: tuple[int, int]) -> np.ndarray | None: ...
+    def member_sums(
+        self, others: Sequence[Any], size: tuple[int, int], kinds: Sequence[bool]
+    ) -> Sequence[np.ndarray] | None: ...
+    def generalised_of_members(
+        self, others: Sequence[Any], size: tuple[int, int], kinds: Sequence[bool]
+    ) -> np.ndarray | None: ...
 
 
 def labels(scores: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray | None:
@@ -50,12 +67,34 @@ def labels(scores: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray |
     return out
 
 
-def enlarged(scores: np.ndarray, size: tuple[int, int], rows: slice = slice(None)) -> np.ndarray:
+def holds_nan(scores: np.ndarray | OnDevice) -> bool:
+    """Whether any score is NaN.
+
+    >>> holds_nan(np.array([[[0.0, np.nan]]], np.float32))
+    True
+    """
+    return scores.holds_nan() if isinstance(scores, OnDevice) else bool(np.isnan(scores).any())
+
+
+def zeros(scores: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray:
+    """Return (C, H, W) float32 zeros for as many classes, where the scores are.
+
+    >>> zeros(np.ones((2, 1, 1), np.float32), (4, 3)).shape
+    (2, 3, 4)
+    """
+    if isinstance(scores, OnDevice):
+        return scores.zeros(size)
+    return np.zeros((len(scores), size[1], size[0]), np.float32)
+
+
+def enlarged(scores: np.ndarray | OnDevice, size: tuple[int, int], rows: slice = slice(None)) -> np.ndarray:
     """Return (C, H, W) float32, the scores at ``size`` (width, height), or some ``rows`` of them.
 
     >>> enlarged(np.array([[[0.0, 1.0]]], np.float32), (4, 1)).tolist()
     [[[0.0, 0.25, 0.75, 1.0]]]
     """
+    if isinstance(scores, OnDevice):
+        return scores.enlarged(size, rows)
     scores = finite(scores)
     if (scores.shape[2], scores.shape[1]) == tuple(size):
         return scores[:, rows]
@@ -87,13 +126,15 @@ def probabilities(scores: np.ndarray, size: tuple[int, int], *, marginal: bool =
     return out
 
 
-def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
+def confidence(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool = False) -> np.ndarray:
     """Return (H, W) uint8, the probability of the largest class in steps of 1/255, without holding all
     probabilities.
 
     >>> confidence(np.zeros((4, 1, 1), np.float32), (2, 1)).tolist()
     [[64, 64]]
     """
+    if isinstance(scores, OnDevice):
+        return scores.confidence(size, marginal=marginal)
     scores = finite(scores)
     rows = between(scores.shape[1], size[1])
     columns = between(scores.shape[2], size[0])

@@ -16,7 +16,7 @@ Source: Blum et al. 2021, eq. 1 and 2; Buchanan et al. 2022 (maximum softmax pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 
@@ -32,7 +32,8 @@ EXPONENT = 0.1  # of the generalised entropy (Liu et al. 2023, section 4)
 
 @dataclass(frozen=True, eq=False)
 class PixelFacts:
-    """Facts about each pixel's class probabilities, (H, W) float32 each.
+    """Facts about each pixel's class probabilities, (H, W) float32 each: arrays, or what stands for them
+    where scores lie on a device.
 
     ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest,
     ``entropy`` in nats (Blum et al. 2021, eq. 1). For logits, ``top`` is the largest and ``log_sum`` the
@@ -61,6 +62,11 @@ class PixelFacts:
     outlier: np.ndarray | None = None
     members: int = 0
     generalised: Callable[[], np.ndarray] | None = None
+
+    def as_arrays(self) -> PixelFacts:
+        """Return these facts as arrays of NumPy, copied from the device if they are there."""
+        there = {name: value for name, value in vars(self).items() if isinstance(value, OnDevice)}
+        return replace(self, **{name: np.asarray(value) for name, value in there.items()})
 
 
 def facts_of(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
@@ -95,7 +101,10 @@ def facts_of(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: 
 
 
 def facts_of_members(
-    members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
+    members: Sequence[np.ndarray | OnDevice],
+    size: tuple[int, int],
+    *,
+    marginal: Sequence[bool] | bool = False,
 ) -> PixelFacts:
     """Return the facts of the mean of several members' probabilities at ``size`` (width, height), from their
     scores (C, h, w) of the same classes, Blum et al. 2021, eq. 1 and 2.
@@ -109,20 +118,20 @@ def facts_of_members(
     """
     members = checked_arrays.sequence(members, "members", MetricError)
     kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
-    held = [finite(checked_arrays.numbers(scores, "member", MetricError, "C x h x w")) for scores in members]
+    held = [
+        scores
+        if isinstance(scores, OnDevice)
+        else finite(checked_arrays.numbers(scores, "member", MetricError, "C x h x w"))
+        for scores in members
+    ]
     if len({len(scores) for scores in held}) != 1:
         raise MetricError(
             f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected the"
             " same number for all"
         )
-    classes = len(held[0])
-    kernels = _kernels()
-    winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
-    labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
-    for rows, shares, own in _strips(held, size, kinds):
-        expected[rows] = own.mean(0)
-        of_mean = (labels, winner, second, others, entropy, information)
-        kernels.mean_sums(shares, *(values[rows] for values in of_mean))
+    first, *rest = held
+    sums = first.member_sums(rest, size, kinds) if isinstance(first, OnDevice) else None
+    labels, winner, second, others, entropy, expected, information = sums or _member_sums(held, size, kinds)
     return PixelFacts(
         winner,
         second,
@@ -137,12 +146,28 @@ def facts_of_members(
     )
 
 
+def _member_sums(
+    members: Sequence[np.ndarray | OnDevice], size: tuple[int, int], kinds: Sequence[bool]
+) -> tuple[np.ndarray, ...]:
+    """Return the facts (H, W) of members that `PixelFacts` has under these names: labels, winner, second,
+    others, entropy, expected, information.
+    """
+    winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
+    labels = np.empty((size[1], size[0]), np.uint8 if len(members[0]) <= 256 else np.uint16)
+    for rows, shares, own in _strips(members, size, kinds):
+        expected[rows] = own.mean(0)
+        of_mean = (labels, winner, second, others, entropy, information)
+        _kernels().mean_sums(shares, *(values[rows] for values in of_mean))
+    return labels, winner, second, others, entropy, expected, information
+
+
 def _strips(
-    members: Sequence[np.ndarray], size: tuple[int, int], kinds: Sequence[bool]
+    members: Sequence[np.ndarray | OnDevice], size: tuple[int, int], kinds: Sequence[bool]
 ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield some rows, the probabilities (T, C, rows, W) of members there, and the members' entropies (T,
     rows, W); the next ones replace them.
     """
+    members = [np.asarray(scores) for scores in members]
     classes = len(members[0])
     strip = min(size[1], max(1, _AT_ONCE // max(1, classes * len(members) * size[0])))
     shares = np.empty((len(members), classes, strip, size[0]), np.float32)
@@ -158,6 +183,8 @@ def _strips(
 
 def _generalised(scores: np.ndarray | OnDevice, size: tuple[int, int], *, marginal: bool) -> np.ndarray:
     """Return the generalised entropy (H, W) of scores (C, h, w) at a size."""
+    if isinstance(scores, OnDevice) and (there := scores.generalised(size, marginal=marginal)) is not None:
+        return there
     scores = finite(np.asarray(scores))
     out = np.empty((size[1], size[0]), np.float32)
     places = (*between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]))
@@ -166,9 +193,12 @@ def _generalised(scores: np.ndarray | OnDevice, size: tuple[int, int], *, margin
 
 
 def _generalised_of_members(
-    members: Sequence[np.ndarray], size: tuple[int, int], kinds: Sequence[bool]
+    members: Sequence[np.ndarray | OnDevice], size: tuple[int, int], kinds: Sequence[bool]
 ) -> np.ndarray:
     """Return the generalised entropy (H, W) of the mean of members' probabilities."""
+    first, *rest = members
+    if isinstance(first, OnDevice) and (there := first.generalised_of_members(rest, size, kinds)) is not None:
+        return there
     out = np.empty((size[1], size[0]), np.float32)
     for rows, shares, _ in _strips(members, size, kinds):
         mean = shares.mean(0)

@@ -488,7 +488,7 @@ def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: by
     """
     if scorer.needs == "nothing":
         return random_scores(facts.winner.shape, key)
-    score = np.asarray(scorer.compute(facts))
+    score = np.asarray(scorer.compute(facts if scorer in SCORERS else facts.as_arrays()))
     if score.shape != facts.winner.shape or score.dtype.kind != "f":
         raise MetricError(
             f"scorer {scorer.name}: gave {score.dtype} of shape {score.shape}; expected floats of shape"

@@ -8,7 +8,7 @@ from faultscape.verbs.fit.options import FitData, MethodOptions
 from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.measure.options import Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.predict.options import Hardware, PredictPart, Scoring, Shown
-from faultscape.verbs.rank.options import Looks, NearMisses, VoteRules
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies, VoteRules
 from faultscape.verbs.reliability.signature import Submission
 from faultscape.verbs.select.options import ClassifierRules, MapRules, Printing, Sampling
 from faultscape.verbs.serve.options import CampaignRules
@@ -29,6 +29,7 @@ __all__ = [
     "MapRules",
     "MethodOptions",
     "NearMisses",
+    "OtherStudies",
     "PredictPart",
     "Printing",
     "Sampling",

@@ -19,6 +19,7 @@ import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import fitted_words, split_fitted
+from faultscape.prediction.device_scores import DeviceScores, tensor_of
 from faultscape.prediction.sources.backbone import Backbone
 from faultscape.prediction.sources.network import OUTLIER, Answer, Network, padded_to
 from faultscape.prediction.sources.torch_network import TorchNetwork, running, watched
@@ -212,7 +213,7 @@ def _grids_again(network: Network, layers: Sequence[str], images: Tensor) -> lis
     answers = [network.run(image[None].cpu().numpy(), layers)[0] for image in at_size(images, sides)]
     return [
         as_grid(
-            torch.from_numpy(np.stack([answer.embeddings[layer] for answer in answers])).to(images.device),
+            torch.stack([tensor_of(answer.embeddings[layer], str(images.device)) for answer in answers]),
             (sides[0], sides[1]),
             f"{network.name}: layer {layer}",
         )
@@ -251,14 +252,12 @@ def with_backbone(
     of_backbone = time.perf_counter() - start
     with running(network.name, device, "float32"):
         features = torch.from_numpy(grid)[None].to(device)
-        logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
+        logits = _logits(answer, network.name, device)[None]
         try:
             made = dict[str, tuple[np.ndarray, ...]]()
             for word, method in methods.items():
                 start = time.perf_counter()
-                made[word] = tuple(
-                    value[0].float().cpu().numpy() for value in method.values([features], logits)
-                )
+                made[word] = tuple(_kept(value, network) for value in method.values([features], logits))
                 spent[word] = spent.get(word, 0.0) + of_backbone + time.perf_counter() - start
         finally:
             forget_neighbours(methods.values())
@@ -326,28 +325,29 @@ def _values(
     from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
     device = network.device if network.device.startswith("cuda") else "cpu"
+    shows_image = any(IMAGE in method.layers for method in _each(methods))
     out = []
     with running(network.name, device, "float32"):
         for answer, image in zip(answers, block, strict=False) if methods else ():
             grids = {
-                IMAGE: torch.from_numpy(image)[None].to(device),
-            } | {
                 layer: as_grid(
-                    torch.from_numpy(answer.embeddings[layer])[None].to(device),
+                    tensor_of(answer.embeddings[layer], device)[None],
                     block.shape[2:],
                     f"{network.name}: layer {layer}",
                 )
                 for layer in layers_of(methods)
             }
+            if shows_image:
+                grids[IMAGE] = torch.from_numpy(image)[None].to(device)
             if OUTLIER in answer.values:
                 grids[OUTLIER_LOGIT] = torch.from_numpy(answer.values[OUTLIER][0])[None].to(device)
-            logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
+            logits = _logits(answer, network.name, device)[None]
             made = {}
             done: dict[int, tuple[tuple[Tensor, ...], float]] = {}
             try:
                 for word, method in methods.items():
                     values, seconds = _values_once(method, grids, logits, done)
-                    made[word] = tuple(value[0].float().cpu().numpy() for value in values)
+                    made[word] = tuple(_kept(value, network) for value in values)
                     spent[word] = spent.get(word, 0.0) + seconds
             finally:
                 forget_neighbours(_each(methods))  # also after running out of memory
@@ -381,19 +381,30 @@ def _values_once(
     return done[id(method)]
 
 
+def _kept(value: Tensor, network: Network) -> Any:
+    """Return one image's value of a method as an array; logits stay where those of the network are scored."""
+    own = value[0].float()
+    return DeviceScores(own) if network.score_on == "device" and len(own) > 1 else own.cpu().numpy()
+
+
 def logits_of(answer: Answer, name: str) -> np.ndarray:
     """Return the logits (C, h, w) of an answer, or, if it has only members, the logarithm of their mean
     probability. ModelError if it has neither.
     """
+    return _logits(answer, name, "cpu").numpy()
+
+
+def _logits(answer: Answer, name: str, device: str) -> Tensor:
+    """Return what `logits_of` returns, on a device."""
     if answer.scores is not None:
-        return np.asarray(answer.scores)
+        return tensor_of(answer.scores, device)
     if not answer.members:
         raise ModelError(f"{name}: returns labels without logits, so no method can be fitted to it")
     import torch
 
     from faultscape.uncertainty.heads.channels import mean_of_members
 
-    return mean_of_members(torch.from_numpy(np.stack(answer.members))[None])[0].numpy()
+    return mean_of_members(torch.stack([tensor_of(scores, device) for scores in answer.members])[None])[0]
 
 
 def moved(network: TorchNetwork, block: np.ndarray, method: MovesInput) -> np.ndarray:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faultscape.corpus.shard_files import ShardFiles
 from faultscape.errors import ModelError
 from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources import folder, table_answers
@@ -138,7 +139,8 @@ def origin_of_maps(source: Source, request: Request) -> Origin:
     def mark(files: Sequence[str]) -> str:
         return digest_of({str(place): held.digests.get(file, "") for place, file in enumerate(files)})[:32]
 
-    return folder.origin_of_files(source, request, dict(held.files), str(held.folder), mark, [])
+    files = ShardFiles.of(held.files, request.shards)
+    return folder.origin_of_files(source, request, files, str(held.folder), mark, [])
 
 
 def origin_of_answers(source: Source, request: Request) -> Origin:

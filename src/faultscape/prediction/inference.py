@@ -269,7 +269,8 @@ class Inference:
         if isinstance(answer, str):
             return Output(None, problem=answer)
         kept: dict[str, Arrays] = {
-            folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()
+            folder_of(layer): (np.asarray(value).astype(np.float16),)
+            for layer, value in answer.embeddings.items()
         }
         if (said := answer.confidence) is not None:
             if (
@@ -339,7 +340,7 @@ class Inference:
         """Return labels and what is kept of the mean of members' probabilities, for an answer without scores
         of its own.
         """
-        if any(np.isnan(scores).any() for scores in answer.members):
+        if any(map(winners.holds_nan, answer.members)):
             return Output(None, problem=NAN)
         if self.keep.logits:
             return Output(
@@ -507,7 +508,7 @@ class Classifier(Inference):
             )
         if answer.scores is None:
             return Output(said, kept, answer=class_answers.encode([int(said[0, 0])]))
-        logits = answer.scores[:, 0, 0].astype(np.float64)
+        logits = np.asarray(answer.scores, np.float64)[:, 0, 0]
         if np.isnan(logits).any():
             return Output(None, problem=NAN)
         shares = np.exp(logits - logits.max())

@@ -253,7 +253,7 @@ def doubts(
     """Return {folder: (doubt (H, W),)} of the scorers that are kept, with scores of ``fitted`` methods
     unchanged; OptionError if a network does not provide what one of them needs.
     """
-    out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
+    out: dict[str, Arrays] = {OTHERS: (np.asarray(facts.others),)} if keep.others else {}
     for word in keep.scorers:
         if word in fitted:
             out[doubt_folder(word)] = (fitted[word],)

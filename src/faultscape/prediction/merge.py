@@ -13,9 +13,10 @@ size, summed, and divided by the number of windows that cover a pixel.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -46,11 +47,11 @@ class Merged:
         self._sizes = sizes
         self._mirrored = mirrored
         self._layers = layers
-        self._views: list[np.ndarray] | None = [] if apart else None
+        self._views: list[Any] | None = [] if apart else None
         self._waiting: dict[int, Answer] = {}
         self._next = 0
-        self._overlap: Overlap | None = None
-        self._total: np.ndarray | None = None
+        self._overlaps: list[Overlap] = []  # of each layer of the view whose windows arrive
+        self._totals: list[Any] = []  # of each layer
         self._like: Answer | None = None  # whose layers are summed
         self._problems: dict[int, str] = {}
 
@@ -71,8 +72,8 @@ class Merged:
             )
         if self._problems:
             self._waiting = {}
-            self._overlap = None
-            self._total = None
+            self._overlaps = []
+            self._totals = []
             self._views = None
 
     def answer(self) -> Answer | str:
@@ -81,10 +82,8 @@ class Merged:
             return self._problems[min(self._problems)]
         if self._whole:
             return self._waiting[0]
-        assert self._total is not None
         assert self._like is not None
-        self._total /= len(self._sizes)
-        whole = _parted(self._total, self._like)
+        whole = _parted([operator.itruediv(total, len(self._sizes)) for total in self._totals], self._like)
         return replace(whole, members=tuple(self._views)) if self._views and not whole.members else whole
 
     @property
@@ -101,24 +100,29 @@ class Merged:
             self._problems[len(self.parts)] = f"{self._name}: {words}"
             return
         self._like = self._like or answer
+        size = _size(answer) if box is None or not answer.values else (box[3], box[2])
+        layers = [winners.enlarged(layer, size) for layer in _layers(answer)]
         if box is None:
-            self._add_view(view, _stacked(answer, _size(answer)))
+            self._add_view(view, layers)
             return
-        self._overlap = self._overlap or Overlap(*self._sizes[view])
-        self._overlap.add(_stacked(answer, (box[3], box[2]) if answer.values else _size(answer)), box)
+        self._overlaps = self._overlaps or [Overlap(*self._sizes[view]) for _ in layers]
+        for overlap, layer in zip(self._overlaps, layers, strict=True):
+            overlap.add(layer, box)
         if self._next + 1 == len(self.parts) or self.parts[self._next + 1][0] != view:
-            overlap = self._overlap
-            self._overlap = None
-            self._add_view(view, overlap.mean())
+            whole = [overlap.mean() for overlap in self._overlaps]
+            self._overlaps = []
+            self._add_view(view, whole)
 
-    def _add_view(self, view: int, scores: np.ndarray) -> None:
-        scores = scores[..., ::-1] if self._mirrored and view % 2 else scores
+    def _add_view(self, view: int, layers: list[Any]) -> None:
+        layers = [layer[..., ::-1] if self._mirrored and view % 2 else layer for layer in layers]
         if self._views is not None and self._like is not None and not self._like.members:
-            self._views.append(np.ascontiguousarray(_parted(scores, self._like).scores))
-        if self._total is None:
-            self._total = np.array(scores)
-        else:
-            self._total += winners.enlarged(scores, (self._total.shape[2], self._total.shape[1]))
+            self._views.append(layers[0])
+        if not self._totals:
+            self._totals = [layer.copy() for layer in layers]
+            return
+        size = self._totals[0].shape[2], self._totals[0].shape[1]
+        for k, layer in enumerate(layers):
+            self._totals[k] = _sum(self._totals[k], winners.enlarged(layer, size))
 
 
 def _size(answer: Answer) -> tuple[int, int]:
@@ -127,36 +131,31 @@ def _size(answer: Answer) -> tuple[int, int]:
     return layer.shape[2], layer.shape[1]
 
 
-def _stacked(answer: Answer, size: tuple[int, int]) -> np.ndarray:
-    """Return all layers of an answer as one array at a size: its scores, its members' scores, the variance,
-    the values of methods.
+def _layers(answer: Answer) -> list[Any]:
+    """Return all layers of an answer: its scores, its members' scores, the variance, the values of
+    methods.
     """
     layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
     layers += [answer.variance[None]] if answer.variance is not None else []
-    layers += [value for held in answer.values.values() for value in held]
-    layers = [winners.enlarged(layer, size) for layer in layers]
-    return layers[0] if len(layers) == 1 else np.concatenate(layers)
+    return layers + [value for held in answer.values.values() for value in held]
 
 
-def _parted(layers: np.ndarray, like: Answer) -> Answer:
-    """Return stacked layers as an answer, split like the answer ``like``."""
-    count = len(like.scores) if like.scores is not None else 0
-    cuts = [count * (like.scores is not None)]
-    for member in like.members:
-        cuts.append(cuts[-1] + len(member))
-    parts = [np.ascontiguousarray(layers[first:last]) for first, last in pairwise(cuts)]
-    variance = layers[cuts[-1]] if like.variance is not None else None
-    at = cuts[-1] + (variance is not None)
-    values = dict[str, tuple[np.ndarray, ...]]()
-    for word, held in like.values.items():
-        ends = [at, *(at := at + len(value) for value in held)]
-        values[word] = tuple(np.ascontiguousarray(layers[first:last]) for first, last in pairwise(ends))
+def _parted(layers: Sequence[Any], like: Answer) -> Answer:
+    """Return layers as an answer, in the order of those of the answer ``like``."""
+    each = iter(layers)
     return Answer(
-        np.ascontiguousarray(layers[:count]) if count else None,
-        members=tuple(parts),
-        variance=variance,
-        values=values,
+        None if like.scores is None else next(each),
+        members=tuple(next(each) for _ in like.members),
+        variance=None if like.variance is None else next(each)[0],
+        values={word: tuple(next(each) for _ in held) for word, held in like.values.items()},
     )
+
+
+def _sum(total: Any, part: Any) -> Any:
+    """Add a part to a total, on a device if both are there."""
+    total = np.asarray(total) if isinstance(part, np.ndarray) else total
+    total += part
+    return total
 
 
 def places(height: int, width: int, window: tuple[int, int], stride: tuple[int, int]) -> list[Window]:
@@ -181,19 +180,22 @@ class Overlap:
 
     def __init__(self, height: int, width: int) -> None:
         self._seen = np.zeros((height, width), np.float32)
-        self._total: np.ndarray | None = None
+        self._total: Any = None
 
     def add(self, scores: np.ndarray, window: Window) -> None:
         """Add the scores of one window."""
-        if self._total is None:
-            self._total = np.zeros((len(scores), *self._seen.shape), np.float32)
         top, left, tall, wide = window
-        self._total[:, top : top + tall, left : left + wide] += winners.enlarged(scores, (wide, tall))
+        part = winners.enlarged(scores, (wide, tall))
+        if self._total is None:
+            self._total = winners.zeros(part, (self._seen.shape[1], self._seen.shape[0]))
+        if isinstance(part, np.ndarray):
+            self._total = np.asarray(self._total)
+        there = self._total[:, top : top + tall, left : left + wide]
+        there += part
         self._seen[top : top + tall, left : left + wide] += 1
 
     def mean(self) -> np.ndarray:
         """Return the mean over the added windows; no more can be added afterwards."""
-        assert self._total is not None
         self._total /= np.maximum(self._seen, 1)
         return self._total
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from faultscape.classes.mapping import of_file
+from faultscape.corpus.shard_files import Shards
 from faultscape.errors import ModelError
 from faultscape.prediction import stamps
 from faultscape.study.settings import AS_WRITTEN, CLASSIFICATION, ModelOptions, Settings, Task
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from faultscape.prediction.batches import Batch, Look
     from faultscape.prediction.sources.network import Network
 
-# reads the corpus shard by shard, at every call
-Shards = Callable[[], Iterable[tuple[int, Sequence[Image]]]]
 BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 
 
@@ -49,6 +48,11 @@ class Request:
     hidden: tuple[str, ...] = ()
     methods: str = ""
     unplaced: tuple[str, ...] = ()
+
+    @property
+    def scratch_folder(self) -> str | None:
+        """The folder of the study, if it is known, for what does not fit into memory."""
+        return self.hidden[0] if self.hidden else None
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,8 @@ class Origin:
     options: ModelOptions  # as study.toml will store them
     labels: dict[str, str]  # {own label: class name or void}, as study.toml will store it
     stamps: dict[int, str]  # {shard: what its answers depend on}, see `prediction.stamps`
-    files: dict[int, dict[str, str]] = field(default_factory=dict)  # {shard: {image id: file or row}}
+    # {shard: {image id: file or row}}
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # {shard: key of its images or of the table}
     notes: tuple[str, ...] = ()
     source: str = ""

@@ -14,16 +14,17 @@ Source: Yan et al. 2021, Tables 3 and 4.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from faultscape.errors import RankingError, closest
+from faultscape.errors import RankingError, closest, counted, shortened
 from faultscape.maps import checked_arrays
 from faultscape.metrics.intervals.units import LEVEL
 from faultscape.ranking.intervals import LOST, percentile_interval, ranks
-from faultscape.standings import Benchmark, OtherSelection, Standings
+from faultscape.standings import Benchmark, ModelRanking, OtherSelection, Standings
 from faultscape.ties import DECIMALS
 
 
@@ -114,6 +115,50 @@ def compare_selections(
             out.spearman[name] = float(spearman(mine, theirs))
             out.kendall[name] = float(kendall(mine, theirs))
     return out
+
+
+def settled_in_both(first: Standings, second: Standings) -> str:
+    """Return in words which pairs of models the first ranking that both have settles in both.
+
+    A pair is settled where the rank intervals, for all models at once, do not overlap.
+
+    >>> from faultscape.standings import ModelRanking, Standings
+    >>> ends = {"a": [1, 1], "b": [2, 3], "c": [2, 3]}, {"a": [2, 3], "b": [1, 1], "c": [2, 3]}
+    >>> one, two = (ModelRanking(order=list(end), simultaneous_rank_interval=end) for end in ends)
+    >>> here, there = (Standings(("a", "b", "c"), {}, {}, {"mean": ranking}, {}) for ranking in (one, two))
+    >>> settled_in_both(here, there)
+    'by mean 1 of 3 pairs of models are settled in both, and a and b stand in the other order there'
+    """
+    name = next(
+        (
+            n
+            for n, r in first.rankings.items()
+            if n in second.rankings and not (r.unusable or second.rankings[n].unusable)
+        ),
+        "",
+    )
+    if not name:
+        return "no ranking of both can be used"
+    models = [model for model in first.models if model in second.models]
+    signs = {
+        (a, b): (_sign(first.rankings[name], a, b), _sign(second.rankings[name], a, b))
+        for a, b in combinations(models, 2)
+    }
+    both = {pair: here == there for pair, (here, there) in signs.items() if here and there}
+    said = f"by {name} {len(both)} of {counted(len(signs), 'pair')} of models are settled in both"
+    opposed = [" and ".join(pair) for pair, alike in both.items() if not alike]
+    if opposed:
+        return f"{said}, and {shortened(opposed, most=3)} stand in the other order there"
+    return f"{said}, all in the same order" if both else said
+
+
+def _sign(ranking: ModelRanking, first: str, second: str) -> int:
+    """Return 1 if the first model is settled to stand before the second, -1 if behind, else 0."""
+    ranges = ranking.simultaneous_rank_interval or ranking.rank_interval
+    if first not in ranges or second not in ranges:
+        return 0
+    (best, worst), (other_best, other_worst) = ranges[first], ranges[second]
+    return int(worst < other_best) - int(other_worst < best)
 
 
 def compare_benchmark(

@@ -26,12 +26,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 from pydantic import TypeAdapter
 
 from faultscape import engine as engines
-from faultscape.nouns import Json
+from faultscape.nouns import Json, JsonObject
 from faultscape.progress import progress
 from faultscape.study.array_jobs import Share
 from faultscape.study.folder import TEMPORARY, put
@@ -91,6 +91,7 @@ class Work(Generic[Job, Made]):
     """A kind of work that fills a study: its ``task`` (``module:function``) returns a ``kind``, and ``enter``
     takes these into the study.
 
+    ``sent`` completes a job by what it depends on in other words too, and is too much to hold of all jobs.
     ``parts`` yields (folder, part, SHA-256) of a result; ``title`` labels the progress; ``group`` names the
     group of a job (only one run touches its receipts), and ``together`` the groups that enter completely or
     not at all.
@@ -103,6 +104,27 @@ class Work(Generic[Job, Made]):
     parts: Callable[[Job, Made], Iterable[tuple[Path, str, str]]]
     group: Callable[[Job], str] = lambda _: ""
     together: Collection[str] = ()
+    sent: Callable[[Job], Job] = lambda job: job
+
+
+class _Calls(Sequence[JsonObject]):
+    """The calls of jobs, each made when it is asked for."""
+
+    def __init__(self, jobs: Sequence[Any], sent: Callable[[Any], Any] = lambda job: job) -> None:
+        self._jobs = jobs
+        self._sent = sent
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @overload
+    def __getitem__(self, number: int) -> JsonObject: ...
+    @overload
+    def __getitem__(self, number: slice) -> _Calls: ...
+    def __getitem__(self, number: int | slice) -> JsonObject | _Calls:
+        if isinstance(number, slice):
+            return _Calls(self._jobs[number], self._sent)
+        return {"job": to_json(self._sent(self._jobs[number]))}
 
 
 @dataclass(frozen=True)
@@ -133,8 +155,7 @@ def fill(
     receipts = {name: Receipts(root, work.title, share, name) for name in dict.fromkeys(groups)}
     owed = Counter(name for name in groups if name in work.together)  # results that their groups wait for
     held: dict[str, list[tuple[int, Made]]] = {}
-    calls = [{"job": to_json(job)} for job in jobs]
-    keys = [_key(work.task, job, call["job"]) for job, call in zip(jobs, calls, strict=True)]
+    keys = [_key(work.task, job) for job in jobs]
     timings = Timings(root)
     found: dict[str, Json] = {}
     for of_group in receipts.values():
@@ -175,7 +196,7 @@ def fill(
 
             made_now = engines.run(
                 work.task,
-                [calls[n] for n in todo],
+                _Calls([jobs[n] for n in todo], work.sent),
                 engine=engine.name,
                 workers=engine.workers,
                 tick=ticked,
@@ -193,8 +214,9 @@ def fill(
             timings.write()
 
 
-def _key(task: str, job: Any, held: Json) -> str:
+def _key(task: str, job: Any) -> str:
     """Return the key of a job: everything its result depends on, including the version of studies."""
+    held = to_json(job)
     assert isinstance(held, dict)
     free = {field.name for field in fields(job) if field.metadata == CHANGES_NOTHING}
     return key_of(VERSION, task, {name: value for name, value in held.items() if name not in free})
@@ -238,7 +260,6 @@ def do(
 
     ``ticked`` is called while jobs are running, whenever one of them makes progress.
     """
-    calls = [{"job": to_json(job)} for job in jobs]
     with progress(title, items) as tick:
 
         def further(number: int) -> None:
@@ -246,7 +267,7 @@ def do(
             ticked()
 
         for number, made in engines.run(
-            task, calls, engine=engine, workers=workers, tick=further, begin_here=begin_here
+            task, _Calls(jobs), engine=engine, workers=workers, tick=further, begin_here=begin_here
         ):
             yield number, of_json(kind, made)
 

@@ -13,20 +13,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from faultscape.maps.winners import enlarged
+from faultscape.maps.winners import OnDevice, enlarged
 
 _AT_ONCE = 1 << 21  # logits held at once
 _MOST = np.float32(30)  # of a Dirichlet's logit: above it, the square of its exponential overflows float32
 
 
-def class_share(logits: np.ndarray, channel: int, size: tuple[int, int]) -> np.ndarray:
+def class_share(logits: np.ndarray | OnDevice, channel: int, size: tuple[int, int]) -> np.ndarray:
     """Return the probability (H, W) of one channel.
 
     >>> class_share(np.log(np.array([[[0.75]], [[0.25]]], np.float32)), 1, (1, 1)).tolist()
     [[0.25]]
     """
+    if isinstance(logits, OnDevice) and (there := logits.class_share(channel, size)) is not None:
+        return there
     out = np.empty((size[1], size[0]), np.float32)
-    for rows, z in _strips(logits, size):
+    for rows, z in _strips(np.asarray(logits), size):
         e = np.exp(z - z.max(0))
         out[rows] = e[channel] / e.sum(0)
     return out
@@ -43,7 +45,7 @@ def outlier_share(logit: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     return expit(enlarged(logit, size)[0]).astype(np.float32)
 
 
-def differential_entropy(logits: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+def differential_entropy(logits: np.ndarray | OnDevice, size: tuple[int, int]) -> np.ndarray:
     """Return the differential entropy (H, W) of the Dirichlet whose concentrations are the exponentials of
     the logits.
 
@@ -52,10 +54,12 @@ def differential_entropy(logits: np.ndarray, size: tuple[int, int]) -> np.ndarra
     ... )  # even over all probabilities
     0.0
     """
+    if isinstance(logits, OnDevice) and (there := logits.differential_entropy(size)) is not None:
+        return there
     from scipy.special import gammaln, psi
 
     out = np.empty((size[1], size[0]), np.float32)
-    for rows, z in _strips(logits, size):
+    for rows, z in _strips(np.asarray(logits), size):
         alpha = np.exp(np.clip(z, -_MOST, _MOST).astype(np.float64))
         whole = alpha.sum(0)
         entropy = gammaln(alpha).sum(0) - gammaln(whole) + (whole - len(alpha)) * psi(whole)

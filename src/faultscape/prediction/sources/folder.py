@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,16 +25,15 @@ from faultscape.classes.mapping import LABEL_IDS, TRAIN_IDS
 from faultscape.classes.mask_folders import ask_about_void, named_reading, of_label_ids
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
-from faultscape.corpus.matches import fit
-from faultscape.corpus.sources import MAP_ENDINGS, find, path_below
-from faultscape.corpus.walks import Say
+from faultscape.corpus.shard_files import ShardFiles, match_shards
+from faultscape.corpus.sources import path_below
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.packed.places import file_of, opened_at
 from faultscape.formats.scores import beside, holds_confidence, read_confidence
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import Row
-from faultscape.prediction.source import Opening, Origin, Request, Shards, Source
+from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
@@ -174,25 +173,6 @@ class OpenFolder(OpenStored):
         return problem
 
 
-def files_of(
-    maps: Path, shards: Shards, pattern: str | None, say: Say, endings: Iterable[str] = MAP_ENDINGS
-) -> dict[str, str]:
-    """Return {image id: path of its map}. Images made from others match only by their full ids, so that they
-    never take their parents' maps.
-    """
-    found = find([maps], endings=endings, pattern=pattern, strip=False, say=say)
-    collected = list[str]()
-    made = set[str]()
-    for _, images in shards():
-        collected += [image.id for image in images if not image.parent]
-        made.update(image.id for image in images if image.parent)
-    of_made = {f.id: f.path for f in found if f.id in made}
-    rest = [f for f in found if f.id not in made]
-    if of_made and not rest:
-        return of_made
-    return fit(str(maps), rest, collected, pattern=pattern, say=say) | of_made
-
-
 def _reading(source: Source, request: Request, files: Sequence[str]) -> tuple[dict[str, str], str]:
     """Return what the values of maps mean if no one has said so, and a note; as the same folder was read
     before, which it must not contradict.
@@ -214,34 +194,37 @@ def origin(source: Source, request: Request) -> Origin:
     place = request.source
     notes = list[str]()
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
-    files = files_of(maps, request.shards, request.options.get("pattern"), notes.append)
+    pattern = request.options.get("pattern")
+    files = match_shards(
+        str(maps), request.shards, pattern=pattern, say=notes.append, folder=request.scratch_folder
+    )
     return origin_of_files(source, request, files, place, partial(fingerprint, place), notes)
 
 
 def origin_of_files(
     source: Source,
     request: Request,
-    files: dict[str, str],
+    files: ShardFiles,
     place: str,
     mark: Callable[[Sequence[str]], str],
     notes: list[str],
 ) -> Origin:
-    """Return what maps in ``files`` {image id: path} below a ``place`` depend on; ``mark`` returns a digest
-    that changes when any of some files changes.
+    """Return what maps in ``files`` below a ``place`` depend on; ``mark`` returns a digest that changes when
+    any of some files changes.
     """
     settings = request.settings
     given = label_names.of_file(request.labels, settings.class_list, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
-    coloured = coded_by_colour(list(files.values()))
+    coloured = coded_by_colour(files.paths)
     labels = given
     if not given:
-        labels, note = _reading(source, request, list(files.values()))
+        labels, note = _reading(source, request, files.paths)
         notes += [f"{request.name}: {note}"] if note else []
-        coloured = coded_by_palette(files.values(), settings.class_list, labels) or coloured
+        coloured = coded_by_palette(files.paths, settings.class_list, labels) or coloured
         labels = label_names.of_colours(settings) if coloured else labels
     ask_about_void(
         f"{request.name}={request.source}",
-        list(files.values()),
+        files.paths,
         settings.class_list,
         labels,
         known=map(int, given),
@@ -250,16 +233,14 @@ def origin_of_files(
     about = key_of(request.options.get("resize_maps", False), colours)
     rules = key_of(labels, settings.size, settings.classes.ids, settings.classes.void)
     stamps = {}
-    by_shard = {}
-    left = dict(files)
     has_confidence = holds_confidence(place)
     with_sure = 0
     for shard, images in request.shards():
-        mine = [left.get(image.id, "") for image in images]
+        of_shard = files.get(shard, {})
+        mine = [of_shard.get(image.id, "") for image in images]
         sure = [there for path in mine if has_confidence and path and (there := beside(place, path))]
         with_sure += len(sure)
         stamps[shard] = f"{mark(mine + sure)}-{about}:{rules}"
-        by_shard[shard] = {image.id: left.pop(image.id) for image in images if image.id in left}
-    if 0 < with_sure < len(files):
-        notes.append(f"{place}: confidence found for {with_sure} of {len(files)} maps")
-    return Origin(request.options, labels, stamps, by_shard, notes=tuple(notes), source=place)
+    if 0 < with_sure < files.count:
+        notes.append(f"{place}: confidence found for {with_sure} of {files.count} maps")
+    return Origin(request.options, labels, stamps, files, notes=tuple(notes), source=place)

@@ -23,10 +23,11 @@ from faultscape.prediction.inputs import Size, inputs_of, size_of
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
+MEMBERS = "members"
 OUTLIER = "outlier"  # the key of an outlier head's logits in an answer's values
 CONFIDENCE = "confidence"
 # what a network may output besides its logits, and its axes for one image
-BESIDE = {"members": "T x C x h x w", "variance": "h x w", OUTLIER: "h x w"}
+BESIDE = {MEMBERS: "T x C x h x w", "variance": "h x w", OUTLIER: "h x w"}
 _MOST_LABEL = 65535
 
 
@@ -157,7 +158,7 @@ class Network:
                     f"{self.name}: its output {name!r} has shape {values.shape[1:]} per image; expected"
                     f" {axes}"
                 )
-            return np.asarray(values, np.float32) if axes else values
+            return np.asarray(values, np.float32) if axes and isinstance(values, np.ndarray) else values
         raise ModelError(
             f"{self.name}: its output {name!r} is {described(values)}; expected numbers whose first axis is"
             f" the {counted(counts[0], 'image')} of the batch"

@@ -22,7 +22,7 @@ from faultscape.errors import ModelError, closest, counted, library_text
 from faultscape.prediction import bounds, devices
 from faultscape.prediction.device_scores import DeviceScores, scores_or_array
 from faultscape.prediction.network_files.onnx_files import weights_beside
-from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, Network, Outputs, unchanged
+from faultscape.prediction.sources.network import BESIDE, CONFIDENCE, MEMBERS, Network, Outputs, unchanged
 from faultscape.study.settings import ModelOptions
 
 THREADS = 1
@@ -143,12 +143,13 @@ class OnnxNetwork(Network):
         binding = self._session.io_binding()
         binding.bind_cpu_input(self._input.name, block)
         kind, _, number = self.device.partition(":")
+        scored = {self._main.name, MEMBERS}
         for name in self._names:
-            binding.bind_output(name, *((kind, int(number or 0)) if name == self._main.name else ("cpu", 0)))
+            binding.bind_output(name, *((kind, int(number or 0)) if name in scored else ("cpu", 0)))
         self._session.run_with_iobinding(binding, settings)
         return [
-            scores_or_array(value, 3 if self._channels_last else 1)
-            if name == self._main.name
+            scores_or_array(value, -1 if name == self._main.name and self._channels_last else -3)
+            if name in scored
             else value.numpy()
             for name, value in zip(self._names, binding.get_outputs(), strict=True)
         ]

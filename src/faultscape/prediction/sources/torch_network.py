@@ -27,7 +27,7 @@ import numpy as np
 
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.metrics.scorers import NONE, scorer_named
-from faultscape.prediction.device_scores import DeviceScores
+from faultscape.prediction.device_scores import DeviceScores, scores_or_array
 from faultscape.prediction.devices import need_torch, precision_of, scored_on
 from faultscape.prediction.inputs import KEYS
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
@@ -73,16 +73,23 @@ class TorchNetwork(Network):
         ):
             given = self.call(torch.from_numpy(block).to(self.device))
             found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in BESIDE}
-            named: dict[str, Any] = {key: plain(found[key]) for key in BESIDE if found.get(key) is not None}
+            named = {key: self._held(found[key]) for key in BESIDE if found.get(key) is not None}
             main = "logits" if "members" not in named or has_logits(given) else "members"
             if main == "logits":
                 named[main] = self._held(self.logits_of(given))
-            return Outputs(main, named, {layer: plain(value) for layer, value in seen.items()})
+            return Outputs(main, named, {layer: self._features(value) for layer, value in seen.items()})
 
     def _held(self, values: Any) -> np.ndarray | DeviceScores:
-        """Return logits (N, C, h, w) where they are scored, and anything else as an array."""
-        scored = self.score_on == "device" and getattr(values, "ndim", 0) == 4 and values.is_floating_point()
-        return DeviceScores(values.detach().float()) if scored and values.shape[1] > 1 else plain(values)
+        """Return logits (..., C, h, w) where they are scored, and anything else as an array."""
+        if self.score_on == "device" and hasattr(values, "detach") and values.ndim > 3:
+            return scores_or_array(values.detach(), -3)
+        return plain(values)
+
+    def _features(self, value: Any) -> np.ndarray | DeviceScores:
+        """Return what a layer gave where its network is scored, or as an array."""
+        value = value[0] if isinstance(value, tuple | list) else value
+        there = self.score_on == "device" and hasattr(value, "detach") and value.is_floating_point()
+        return DeviceScores(value.detach().float()) if there else plain(value)
 
     def logits_of(self, given: Any) -> Any:
         """Return the logits or labels within whatever the module gave."""

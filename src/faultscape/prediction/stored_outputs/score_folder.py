@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from heapq import nsmallest
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +25,9 @@ import numpy as np
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
+from faultscape.corpus.shard_files import ShardFiles, match_shards
 from faultscape.corpus.sources import LISTS, MAP_ENDINGS, in_list
+from faultscape.corpus.walks import each_folder
 from faultscape.errors import FaultscapeError, LabelMapError, ModelError, OptionError
 from faultscape.formats.class_scores import SCORE_FILES, holds_scores, kind_of, read_class_scores
 from faultscape.metrics.scorers import offset_of, scorer_named
@@ -33,7 +36,7 @@ from faultscape.prediction.inference import Inference, Output
 from faultscape.prediction.keep import Keep, doubt_folder
 from faultscape.prediction.networks import keep_of, row_of_output
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
-from faultscape.prediction.sources.folder import check_size, files_of, fingerprint
+from faultscape.prediction.sources.folder import check_size, fingerprint
 from faultscape.prediction.sources.network import Answer, Network
 from faultscape.prediction.sources.torch_network import is_classes_last
 from faultscape.study.parts import key_of
@@ -44,6 +47,7 @@ OPTIONS = ("pattern", "resize_maps", "unmapped", "keep", "scorer", "offsets")
 WRITTEN = tuple(sorted(SCORE_FILES))
 _PICTURES = MAP_ENDINGS - SCORE_FILES
 _BATCH = 8
+_FIRST = 256
 _RESIZE = "resize_maps"
 
 
@@ -69,14 +73,15 @@ def recognised(source: str, task: str) -> bool:
     if not path.is_dir() or (path / "labels").is_dir():
         return False
     first = ""
-    for above, folders, names in os.walk(path, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
+    for above, names in each_folder(path):
+        least = ""
+        for name in names:
             ending = os.path.splitext(name)[1].lower()
             if ending in _PICTURES:
                 return False
             if not first and ending in SCORE_FILES:
-                first = os.path.join(above, name)
+                least = min(least or name, name)
+        first = first or (least and os.path.join(above, least))
     return bool(first) and holds_scores(first)
 
 
@@ -155,7 +160,14 @@ def origin(source: Source, request: Request) -> Origin:
             " layers"
         )
     notes = list[str]()
-    files = files_of(Path(place), request.shards, options.get("pattern"), notes.append, SCORE_FILES)
+    files = match_shards(
+        place,
+        request.shards,
+        pattern=options.get("pattern"),
+        say=notes.append,
+        endings=SCORE_FILES,
+        folder=request.scratch_folder,
+    )
     held = request.held if "labels" in options else {}
     channels = _channels_of(request, files)
     mapping = label_names.of_network(
@@ -173,12 +185,11 @@ def origin(source: Source, request: Request) -> Origin:
     about = key_of(options.get(_RESIZE, False), settings.size)
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
     stamps = {}
-    by_shard = {}
     for shard, images in request.shards():
-        mine = [files.get(image.id, "") for image in images]
+        of_shard = files.get(shard, {})
+        mine = [of_shard.get(image.id, "") for image in images]
         stamps[shard] = f"{fingerprint(place, mine)}-{about}:{rules}"
-        by_shard[shard] = {image.id: files.pop(image.id) for image in images if image.id in files}
-    return Origin(options, mapping, stamps, by_shard, notes=tuple(notes), source=place)
+    return Origin(options, mapping, stamps, files, notes=tuple(notes), source=place)
 
 
 def _inference(name: str, keep: Keep, *, marginal: bool) -> Inference:
@@ -221,13 +232,25 @@ def _scores_of(path: str, image: Image) -> np.ndarray:
     return scores
 
 
-def _with_scores(request: Request, files: Mapping[str, str]) -> Iterator[tuple[Image, str]]:
-    """Yield the images that have a file, and its path, in an order that does not depend on names."""
-    collected = (image for _, images in request.shards() for image in images if image.id in files)
-    yield from ((image, files[image.id]) for image in sorted(collected, key=lambda image: image.key))
+def _with_scores(request: Request, files: ShardFiles) -> Iterator[tuple[Image, str]]:
+    """Yield the images that have a file, and its path, in an order that does not depend on names; the first
+    are mostly enough, so a few are looked for at a time.
+    """
+
+    def later(than: tuple[str, str]) -> Iterator[tuple[tuple[str, str], Image, str]]:
+        for shard, images in request.shards():
+            mine = files.get(shard, {})
+            for image in images:
+                if image.id in mine and (place := (image.key, image.id)) > than:
+                    yield place, image, mine[image.id]
+
+    last = ("", "")
+    while some := nsmallest(_FIRST, later(last), key=lambda found: found[0]):
+        yield from ((image, path) for _, image, path in some)
+        last = some[-1][0]
 
 
-def _channels_of(request: Request, files: Mapping[str, str]) -> int:
+def _channels_of(request: Request, files: ShardFiles) -> int:
     """Return the number of channels of the first file that can be read; ModelError if there is none."""
     why = ""
     for image, path in _with_scores(request, files):
@@ -239,7 +262,7 @@ def _channels_of(request: Request, files: Mapping[str, str]) -> int:
 
 
 def _offsets(
-    model: OpenScores, options: ModelOptions, request: Request, files: Mapping[str, str]
+    model: OpenScores, options: ModelOptions, request: Request, files: ShardFiles
 ) -> dict[str, float]:
     """Return {scorer: offset} of the unbounded scorers: those recorded before, the others from the first
     image whose scores can be used.

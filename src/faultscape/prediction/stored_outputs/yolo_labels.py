@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
+from faultscape.corpus.shard_files import ShardFiles, Shards, match_shards
 from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
+from faultscape.corpus.walks import each_folder
 from faultscape.errors import FaultscapeError, LabelMapError, ModelError
 from faultscape.formats.guard import read_bytes
 from faultscape.maps import runs
 from faultscape.prediction.batches import Row
 from faultscape.prediction.source import Opening, Origin, Request, Source
-from faultscape.prediction.sources.folder import check_values, files_of, fingerprint
+from faultscape.prediction.sources.folder import check_values, fingerprint
 from faultscape.prediction.stored_outputs.coco_results import Mask, draw, with_nothing
 from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
@@ -50,7 +51,7 @@ def recognised(source: str, task: str) -> bool:
     labels = Path(source, "labels")
     if not labels.is_dir():
         return False
-    endings = {os.path.splitext(name)[1].lower() for _, _, names in os.walk(labels) for name in names}
+    endings = {os.path.splitext(name)[1].lower() for _, names in each_folder(labels) for name in names}
     return bool(endings & _TEXTS) and not endings & MAP_ENDINGS
 
 
@@ -113,22 +114,29 @@ def origin(source: Source, request: Request) -> Origin:
     place = request.source
     notes = list[str]()
     pattern = request.options.get("pattern")
-    files = files_of(Path(place, "labels"), request.shards, pattern, notes.append, _TEXTS)
-    ids = [image.id for _, images in request.shards() for image in images if not image.parent]
-    files = _drawn_on(place, ids) | files
+    texts = match_shards(
+        os.path.join(place, "labels"),
+        request.shards,
+        pattern=pattern,
+        say=notes.append,
+        endings=_TEXTS,
+        folder=request.scratch_folder,
+    )
+    drawn = _drawn_on(place, request.shards)
     mapping = _meaning(request)
     about = key_of(source.name, mapping)
     rules = key_of(mapping, request.settings.classes.ids, request.settings.classes.void)
     stamps = {}
-    by_shard = {}
+    files = ShardFiles(request.scratch_folder)
     for shard, images in request.shards():
-        mine = [files.get(image.id, "") for image in images]
-        stamps[shard] = f"{fingerprint(place, mine)}-{about}:{rules}"
-        by_shard[shard] = {image.id: files[image.id] for image in images if image.id in files}
-    return Origin(request.options, mapping, stamps, by_shard, notes=tuple(notes), source=place)
+        of_shard = texts.get(shard, {})
+        mine = {image.id: of_shard.get(image.id) or drawn.get(image.id, "") for image in images}
+        stamps[shard] = f"{fingerprint(place, [*mine.values()])}-{about}:{rules}"
+        files.add(shard, {id_: path for id_, path in mine.items() if path})
+    return Origin(request.options, mapping, stamps, files, notes=tuple(notes), source=place)
 
 
-def _drawn_on(place: str, ids: Sequence[str]) -> dict[str, str]:
+def _drawn_on(place: str, shards: Shards) -> dict[str, str]:
     """Return {image id: file} of the images with results beside ``labels/``, whose names have no folders; a
     name that two images have counts for neither.
     """
@@ -137,9 +145,12 @@ def _drawn_on(place: str, ids: Sequence[str]) -> dict[str, str]:
         for entry in os.scandir(place)
         if os.path.splitext(entry.name)[1].lower() in IMAGE_ENDINGS
     }
-    stems = [id_.rsplit("/", 1)[-1] for id_ in ids]
-    once = {stem for stem in stems if stems.count(stem) == 1} if there else set()
-    return {id_: there[stem] for id_, stem in zip(ids, stems, strict=True) if stem in once and stem in there}
+    of_stems = dict[str, list[str]]()
+    for _, images in shards() if there else ():
+        for image in images:
+            if not image.parent and (stem := image.id.rsplit("/", 1)[-1]) in there:
+                of_stems.setdefault(stem, []).append(image.id)
+    return {ids[0]: there[stem] for stem, ids in of_stems.items() if len(ids) == 1}
 
 
 def _meaning(request: Request) -> dict[str, str]:

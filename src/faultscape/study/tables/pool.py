@@ -21,6 +21,7 @@ from faultscape.study.tables.corpus import Corpus, bits, duplicates_column, tie_
 from faultscape.ties import tie_values
 
 _AT_ONCE = 8192
+_PART_BITS = 4  # of a value, by which those are told apart that are sorted together
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Pool:
     """The pool of a study."""
 
     corpus: Corpus
-    values: np.ndarray | None  # by which images are ordered among equals; None for their ids
+    by_seed: np.ndarray | None  # ranks among equals, in corpus order; None for those of ids
     families: np.ndarray
     shards: np.ndarray
     order: np.ndarray | None = None  # places in corpus order; None for that order
@@ -39,13 +40,13 @@ class Pool:
     @cached_property
     def ranks(self) -> np.ndarray:
         """(I,) the places of images in the order among equals."""
-        ranks = _ranks_of_ids(self.corpus) if self.values is None else _ranks(self.corpus, self.values)
+        ranks = _ranks_of_ids(self.corpus) if self.by_seed is None else self.by_seed
         return ranks if self.order is None else ranks[self.order]
 
     def taken(self, order: np.ndarray) -> Pool:
         """Return the pool with its images in another ``order`` (I,)."""
         of = order if self.order is None else self.order[order]
-        return Pool(self.corpus, self.values, self.families[order], self.shards[order], of)
+        return Pool(self.corpus, self.by_seed, self.families[order], self.shards[order], of)
 
     @cached_property
     def ids(self) -> pa.StringArray:
@@ -86,22 +87,25 @@ def read_pool(corpus: Corpus, *, keep_duplicates: bool = False, seed: int | None
     Ranks among equals are those of the images' bytes under ``seed`` (faultscape.ties); without a seed, those
     of the ids.
     """
-    shards = [np.zeros(0, np.int32)]
-    values = [np.zeros(0, np.uint64)]
+    most = sum(corpus.sizes.values())
+    shards = np.empty(most, np.int32)
+    values = np.empty(0 if seed is None else most, np.uint64)
     followers = dict[int, str]()  # {place: the first image of its group}
     place = 0
     duplicates = duplicates_column(corpus.names)
     for table in _rows(corpus, "id", duplicates, "shard", *(["digest"] if seed is not None else [])):
         ids = table["id"].to_pylist()
-        shards.append(whole_numbers(table["shard"]))
+        here = slice(place, place + len(ids))
+        shards[here] = whole_numbers(table["shard"])
         if seed is not None:
-            values.append(tie_values(map(tie_key, ids, table["digest"].to_pylist()), seed))
+            values[here] = tie_values(map(tie_key, ids, table["digest"].to_pylist()), seed)
         if not keep_duplicates:
             firsts = enumerate(zip(ids, table[duplicates].to_pylist(), strict=True), place)
             followers |= {k: first for k, (id_, first) in firsts if first != id_}
         place += len(ids)
-    among_equals = None if seed is None else np.concatenate(values)
-    return Pool(corpus, among_equals, _families(corpus, place, followers), np.concatenate(shards))
+    ranks = None if seed is None else _ranks(corpus, values[:place])
+    del values
+    return Pool(corpus, ranks, _families(corpus, place, followers), shards[:place])
 
 
 def _rows(corpus: Corpus, *names: str) -> Iterator[pa.Table]:
@@ -126,7 +130,7 @@ def _ids_at(corpus: Corpus, places: np.ndarray) -> dict[int, str]:
 
 def _families(corpus: Corpus, count: int, followers: Mapping[int, str]) -> np.ndarray:
     """Return (I,) the place of the first member of each image's group; most groups are of one image."""
-    families = np.arange(count)
+    families = _numbers(count)
     members = dict[str, list[int]]()
     for place, first in followers.items():
         members.setdefault(first, []).append(place)
@@ -142,17 +146,27 @@ def _families(corpus: Corpus, count: int, followers: Mapping[int, str]) -> np.nd
 
 
 def _ranks(corpus: Corpus, values: np.ndarray) -> np.ndarray:
-    """Return (I,) the places of images in the order of their values, and of their ids where these are
-    equal.
+    """Return (I,) the places of images in the order of their values (I,), and of their ids where these are
+    equal; a part of the values is sorted at a time.
     """
-    order = np.argsort(values, kind="stable")
-    again = np.flatnonzero(values[order][1:] == values[order][:-1])
-    if len(again):
-        alike = np.union1d(again, again + 1)
-        ids = _ids_at(corpus, order[alike])
-        in_order = sorted(order[alike].tolist(), key=lambda place: (int(values[place]), ids[place]))
-        order[alike] = in_order
-    return _inverse(order)
+    ranks = _numbers(len(values))
+    parts = (values >> np.uint64(64 - _PART_BITS)).astype(np.uint8)
+    alike = list[np.ndarray]()
+    start = 0
+    for part in range(1 << _PART_BITS):
+        places = np.flatnonzero(parts == part)
+        order = np.argsort(values[places], kind="stable")
+        places = places[order]
+        ranks[places] = np.arange(start, start + len(places))
+        start += len(places)
+        again = np.flatnonzero(np.diff(values[places]) == 0)
+        alike.append(places[np.union1d(again, again + 1)] if len(again) else again)
+    some = np.concatenate(alike)
+    if len(some):
+        ids = _ids_at(corpus, some)
+        now = np.sort(ranks[some])
+        ranks[sorted(some.tolist(), key=lambda place: (int(values[place]), ids[place]))] = now
+    return ranks
 
 
 def _ranks_of_ids(corpus: Corpus) -> np.ndarray:
@@ -161,9 +175,14 @@ def _ranks_of_ids(corpus: Corpus) -> np.ndarray:
 
 
 def _inverse(order: np.ndarray) -> np.ndarray:
-    ranks = np.empty(len(order), np.int64)
+    ranks = _numbers(len(order))
     ranks[order] = np.arange(len(order))
     return ranks
+
+
+def _numbers(count: int) -> np.ndarray:
+    """Return (I,) the numbers from 0, in as few bytes as they need."""
+    return np.arange(count, dtype=np.int32 if count <= np.iinfo(np.int32).max else np.int64)
 
 
 def pool_digest(corpus: Corpus) -> str:

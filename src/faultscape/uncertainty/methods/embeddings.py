@@ -125,7 +125,7 @@ def patch_classes(
 
 def grid_of(values: np.ndarray, size: tuple[int, int], name: str = "the layer") -> Tensor:
     """Return a layer's output for one image of ``size`` (height, width) as (D, h, w), as `as_grid` does."""
-    return as_grid(torch.from_numpy(values)[None], size, name)[0]
+    return as_grid(torch.from_numpy(np.asarray(values))[None], size, name)[0]
 
 
 def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 
 from faultscape.maps.winners import enlarged
+from faultscape.metrics.pixel_facts import facts_of
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
 _VARIANCE = 0.9  # of training features within their principal space
-_ROWS = 64  # image rows whose logits are held at once
 _LEAST = 1e-12
 
 
@@ -90,16 +90,15 @@ class Neco:
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size."""
-        share = enlarged(values[0], size)[0]
-        out = np.empty((size[1], size[0]), np.float32)
-        for first in range(0, size[1], _ROWS):
-            rows = slice(first, min(first + _ROWS, size[1]))
-            out[rows] = self.joined(share[rows], enlarged(values[1], size, rows))
-        return out
+        facts = facts_of(values[1], size)
+        assert facts.top is not None
+        assert facts.log_sum is not None
+        return self.joined(enlarged(values[0], size)[0], facts.top, facts.log_sum)
 
-    def joined(self, share: np.ndarray, logits: np.ndarray) -> np.ndarray:
-        """Return the score (H, W) of shares (H, W) and logits (C, H, W)."""
-        return -share * logits.max(0)
+    def joined(self, share: np.ndarray, top: np.ndarray, log_sum: np.ndarray) -> np.ndarray:
+        """Return the score (H, W) of shares (H, W), the largest logits and log sum exp of all."""
+        del log_sum
+        return -share * np.asarray(top)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the principal space."""
@@ -134,13 +133,12 @@ class EnergyNeco(Neco):
         deviation = torch.stack([part.std(correction=0) for part in parts]).clamp_min(1e-6).float()
         return cls(layers, options, {**plain.tensors(), "centre": centre, "deviation": deviation})
 
-    def joined(self, share: np.ndarray, logits: np.ndarray) -> np.ndarray:
+    def joined(self, share: np.ndarray, top: np.ndarray, log_sum: np.ndarray) -> np.ndarray:
         """Return the sum of both parts, each in its standard deviations."""
-        top = logits.max(0)
-        energy = -top - np.log(np.exp(logits - top).sum(0))
+        del top
         centre = self.centre.numpy()
         deviation = self.deviation.numpy()
-        return (energy - centre[0]) / deviation[0] + (-share - centre[1]) / deviation[1]
+        return (-np.asarray(log_sum) - centre[0]) / deviation[0] + (-share - centre[1]) / deviation[1]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the principal space and the statistics."""

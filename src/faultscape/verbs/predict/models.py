@@ -7,8 +7,8 @@ with nothing usable is not added.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faultscape import engine as engines
@@ -133,8 +133,8 @@ def _predict(options: PredictOptions, declared: Declared | None = None) -> Predi
                 )
             if not options.shard:
                 changed_models.forget(root)
-    for name, parts in resized.items():
-        _print_resized(name, parts)
+    for name, of_maps in resized.items():
+        of_maps.tell(name)
     what = "map" if task == "segmentation" else "answer"
     if takeover.refused:
         why = "; ".join(
@@ -283,13 +283,13 @@ def _run(
     options: PredictOptions,
     against: str | None,
     takeover: Takeover,
-) -> dict[str, list[Made]]:
-    """Run all jobs of this command and enter their results; return the parts of each model."""
+) -> dict[str, _Resized]:
+    """Run all jobs of this command and enter their results; return how each model's maps differ in size."""
     root = study.root
     statistics = Statistics(study, settings, against) if against else None
     counts = CountParts(study, against) if against is not None else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
-    of_models: dict[str, list[Made]] = {}
+    of_models: dict[str, _Resized] = {}
 
     def enter(made: list[tuple[Job, Made]]) -> list[Timing]:
         rows: list[Timing] = []
@@ -298,7 +298,7 @@ def _run(
             if not takeover.admits(name, mine):
                 continue
             rows += shard.enter(root, name, mine, beside[name], statistics, counts)
-            of_models.setdefault(name, []).extend(part for _, part in mine)
+            of_models.setdefault(name, _Resized()).count(part for _, part in mine)
         return rows
 
     def run(jobs: list[Job], engine: Engine) -> None:
@@ -311,6 +311,7 @@ def _run(
                 lambda job, made: shard.files_of(root, job, made, statistics),
                 lambda job: job.name,
                 set(takeover.waiting),
+                lambda job: plans[job.name].sent(job),
             )
             fill(root, work, jobs, engine, items=sum(job.images for job in jobs), mine=mine)
 
@@ -376,12 +377,27 @@ def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what:
     return f"no {what} could be used{gone}{why}"
 
 
-def _print_resized(name: str, parts: list[Made]) -> None:
-    """Report how many of the maps just read differ in size from their image."""
-    if number := sum(part.resized for part in parts):
-        w, h, width, height = next(part.example for part in parts if part.resized)
-        of = sum(part.rows for part in parts)
+@dataclass
+class _Resized:
+    """How many of the maps just read differ in size from their images."""
+
+    number: int = 0
+    of: int = 0
+    example: tuple[int, ...] = ()
+
+    def count(self, parts: Iterable[Made]) -> None:
+        """Count the maps of some parts."""
+        for part in parts:
+            self.number += part.resized
+            self.of += part.rows
+            self.example = self.example or part.example
+
+    def tell(self, name: str) -> None:
+        """Report them."""
+        if not self.number:
+            return
+        w, h, width, height = self.example
         print(
-            f"note: {name}: {number:,} of {of:,} maps differ in size from their images ({w} x {h} for "
-            f"{width} x {height}); they are resized to the working size, by nearest neighbour"
+            f"note: {name}: {self.number:,} of {self.of:,} maps differ in size from their images ({w} x {h}"
+            f" for {width} x {height}); they are resized to the working size, by nearest neighbour"
         )

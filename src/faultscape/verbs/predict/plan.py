@@ -5,14 +5,15 @@ Conventions: errors are raised before the study changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from faultscape import plug
 from faultscape.classes import mapping as label_names
+from faultscape.corpus.shard_files import ShardFiles
 from faultscape.errors import ModelError, OptionError, article, closest
 from faultscape.metrics.scorers import with_corrected_members
 from faultscape.prediction import catalogue, networks, stamps
@@ -43,7 +44,7 @@ _RECORDED = (  # by the first run, for options that were not set
 @dataclass(frozen=True)
 class Plan:
     """What to do for a model: its settings, the stamp that each of its shards should have, and one job per
-    shard to make.
+    shard to make. Files of a folder are not in the jobs, whose stamps depend on them, but ``sent`` with them.
 
     ``replaces``: the model has parts from something else, which stay until all jobs are done.
     """
@@ -54,6 +55,11 @@ class Plan:
     jobs: list[Job]
     replaces: bool
     runtime: str = ""
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+
+    def sent(self, job: Job) -> Job:
+        """Return a job as its worker gets it: with its files, which are read again only then."""
+        return job if job.files else replace(job, files={**self.files.get(job.number, {})})
 
 
 def asked_of_models(options: PredictOptions, declared: Declared) -> ModelOptions:
@@ -235,7 +241,7 @@ def plan(
             origin.stamps[s],
             origin.keys.get(s, ""),
             opening,
-            origin.files.get(s, {}),
+            {} if isinstance(origin.files, ShardFiles) else {**origin.files.get(s, {})},
             against or "",
             (*drop, *counted, *(("labels",) if s in dropping else ())),
             counting=counting,
@@ -244,7 +250,9 @@ def plan(
         )
         for s in todo
     ]
-    return Plan(model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime)
+    return Plan(
+        model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime, origin.files
+    )
 
 
 def shards_of_sets(study: Study, names: Sequence[str]) -> set[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import get_args
 
 from faultscape import plug
@@ -18,6 +19,8 @@ from faultscape.reading.study import Study
 from faultscape.selection.definitions import draws_evenly
 from faultscape.standings import Standings, is_open
 from faultscape.study.parts import key_of
+from faultscape.study.tables import selections
+from faultscape.study.tables.selections import MAIN
 from faultscape.verbs import inputs
 from faultscape.verbs.inputs import discards_key, files_of, key_if_any, labels_key
 from faultscape.verbs.label import artefact as labels
@@ -87,6 +90,18 @@ def _chosen_elsewhere(study: Study, own: Slots) -> set[str]:
     """Return which images of a selection others chose because of the models' predictions."""
     return {row.image for row in own.rows} & chosen_by_models(
         slots for slots in study.drawn if slots is not own
+    )
+
+
+def _other_studies(made: Instance) -> dict[str, str]:
+    return {place: _standings_file(Path(place), made.name) for place in made.listed("against_study")}
+
+
+def _standings_file(root: Path, name: str) -> str:
+    """Return a digest of the standings of another study that a selection is compared with, or ''."""
+    known = selections.names(root)
+    return files_key(
+        str(STANDINGS.path(Study(root), name if name in known else selections.the_name(root, MAIN)))
     )
 
 
@@ -270,6 +285,7 @@ STANDINGS = _Standings(
             "groups of classes changed",
         ),
         Input("selection", _against),
+        Input("standings of", _other_studies),
         Input("rankings", lambda made: files_of(made.listed("ranking")), "the file of a ranking changed"),
         Input("distance", _distance, "the file of distances changed, or is gone"),
         Input("benchmark", _benchmark, "the file of the benchmark changed, or is gone"),
@@ -278,5 +294,5 @@ STANDINGS = _Standings(
         inputs.NAMES,
         by_method(METHOD_NUMBER, "an earlier version made them"),
     ),
-    own_files=("benchmark", "ranking", "distance"),
+    own_files=("benchmark", "ranking", "distance", "against_study"),
 )

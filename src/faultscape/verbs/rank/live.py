@@ -28,6 +28,7 @@ _ELSEWHERE = (
     "engine",
     "votes",
     "looks",
+    "others",
 )
 
 

@@ -39,6 +39,19 @@ class NearMisses:
 
 
 @dataclass(frozen=True)
+class OtherStudies:
+    """Other studies to compare the rankings with.
+
+    Parameters
+    ----------
+    against_study
+        Another study of these models, with standings, to compare the rankings with. Repeatable.
+    """
+
+    against_study: list[str] | None = None
+
+
+@dataclass(frozen=True)
 class VoteRules:
     """How people's answers count.
 

@@ -67,6 +67,11 @@ def standings_of_points(
         if getattr(asked, option):
             flag = option.replace("_", "-")
             raise OptionError(f"--{flag} {does}, and selection {name!r} asks about points; leave it out")
+    if asked.others.against_study:
+        raise OptionError(
+            f"--against-study compares scores of images, and selection {name!r} asks about points; leave it"
+            " out"
+        )
     where = domain_of(study, asked.where)
     voices = Voices(frozenset(without), asked.votes.weight_annotators)
     covered = where and where.images

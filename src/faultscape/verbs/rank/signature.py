@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place
 from faultscape.choices import Population
 from faultscape.errors import OptionError
-from faultscape.verbs.rank.options import Looks, NearMisses, VoteRules
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies, VoteRules
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.verb import verb
 
@@ -60,6 +60,7 @@ def rank(
     votes: VoteRules = VoteRules(),
     looks: Looks = Looks(),
     misses: NearMisses = NearMisses(),
+    others: OtherStudies = OtherStudies(),
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, with intervals, and write standings.json.
@@ -111,6 +112,8 @@ def rank(
         How often the result is read: `Looks(anytime=..., indifference=...)`.
     misses
         How two wrong answers of classifiers are compared: `NearMisses(distance=...)`.
+    others
+        Other studies to compare the rankings with: `OtherStudies(against_study=...)`.
     engine
         local, processes, ray or ray://HOST:PORT, for missing counts against the truth.
 

@@ -5,29 +5,30 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faultscape import plug
 from faultscape.comparison.distance_definitions import absolute_distance
-from faultscape.errors import OptionError, RankingError
+from faultscape.errors import OptionError, RankingError, counted, shortened
 from faultscape.ranking import catalogue
-from faultscape.ranking.agreement import compare_selections
+from faultscape.ranking.agreement import compare_selections, settled_in_both
 from faultscape.ranking.drawn.rankings import check_population
 from faultscape.ranking.standings_json import to_json
 from faultscape.reading.choices import Voices
 from faultscape.reading.study import Study, opened
-from faultscape.standings import Standings
+from faultscape.standings import OtherSelection, Standings
 from faultscape.study.folder import local, put
 from faultscape.study.tables import selections
 from faultscape.study.tables.logs import log
+from faultscape.study.tables.selections import MAIN
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.rank import artefact
 from faultscape.verbs.rank.about_leader import about_leader
 from faultscape.verbs.rank.benchmark import read_benchmark
-from faultscape.verbs.rank.options import Looks, NearMisses
+from faultscape.verbs.rank.options import Looks, NearMisses, OtherStudies
 from faultscape.verbs.rank.points import standings_of_points
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.rank.standings import recorded, standings_of
@@ -77,6 +78,7 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
     options = replace(
         options,
         benchmark=os.path.abspath(options.benchmark) if options.benchmark else None,
+        others=OtherStudies([os.path.abspath(place) for place in options.others.against_study or ()] or None),
         ranking=tuple(plug.absolute(source) for source in options.ranking),
         misses=NearMisses(absolute_distance(options.misses.distance)),
     )
@@ -100,12 +102,50 @@ def _make_standings(study: Study, options: RankOptions) -> Ranked:
                 f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are"
                 " labelled"
             )
+        for place, found, note in _against_studies(study, standings, options, images):
+            compared[place] = found
+            notes.append(note)
         more = about_leader(study, standings, truth, images, Voices(weighted=options.votes.weight_annotators))
         standings = replace(standings, against=compared, notes=tuple(notes), **more)
         _write(study, truth, standings, options, target)
     # what lies outside, and marks, are no part of the standings: they do not become stale with them
     said = [outside, _marks_note(study, truth, images)]
     return Ranked.of(replace(standings, notes=(*standings.notes, *filter(None, said))))
+
+
+def _against_studies(
+    study: Study, standings: Standings, options: RankOptions, images: Collection[str]
+) -> Iterator[tuple[str, OtherSelection, str]]:
+    """Yield each other study, how far its rankings agree with those of a selection of ``images``, and a note
+    about it; RankingError for a study without standings, or without two of the models.
+    """
+    name = options.selection
+    digests = [image.digest for image in study.corpus.by_id(images).values()]
+    for place in options.others.against_study or ():
+        other = opened(place)
+        if other.root.resolve() == study.root.resolve():
+            raise RankingError(
+                f"--against-study {place} is the study being ranked; --against names another selection of it"
+            )
+        chosen = name if name in other.selections else selections.the_name(other.root, MAIN)
+        theirs = artefact.STANDINGS.table(other, chosen) if chosen in other.selections else None
+        if theirs is None:
+            raise RankingError(
+                f"--against-study {place}: has no standings yet; label its selection, and run"
+                f" `faultscape rank {place}` first"
+            )
+        asked = other.selection(chosen).now.images
+        found = compare_selections(
+            standings, theirs, digests, [image.digest for image in other.corpus.by_id(asked).values()]
+        )
+        if not found.spearman:
+            raise RankingError(
+                f"--against-study {place}: has no ranking in common; this one has"
+                f" {shortened(list(standings.rankings))}, the other {shortened(list(theirs.rankings))}"
+            )
+        said = f"its standings of {chosen} from {counted(theirs.labels['used'], 'label')}"
+        said += "" if artefact.STANDINGS.is_done(other, chosen) else ", which are stale"
+        yield place, found, f"against {place}: {said}; {settled_in_both(standings, theirs)}"
 
 
 def _refuse_once(study: Study, options: RankOptions, *, by_chance: bool) -> None:

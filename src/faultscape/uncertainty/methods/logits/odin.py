@@ -55,7 +55,7 @@ class Odin:
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return 1 - the largest probability, at a size."""
-        return facts_of(values[0], size).others
+        return np.asarray(facts_of(values[0], size).others)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return nothing."""

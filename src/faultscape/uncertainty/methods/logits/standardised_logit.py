@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from faultscape.maps.winners import enlarged
+from faultscape.maps.winners import labels
+from faultscape.metrics.pixel_facts import facts_of
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
 _ENOUGH = 100  # pixels of a class needed for its own statistics
-_ROWS = 64  # image rows whose logits are held at once
 
 
 class StandardisedMaxLogit:
@@ -62,15 +62,11 @@ class StandardisedMaxLogit:
 
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size."""
-        mean = self.mean.numpy()
-        deviation = self.deviation.numpy()
-        out = np.empty((size[1], size[0]), np.float32)
-        for first in range(0, size[1], _ROWS):
-            rows = slice(first, min(first + _ROWS, size[1]))
-            logits = enlarged(values[0], size, rows)
-            channel = logits.argmax(0)
-            out[rows] = (mean[channel] - logits.max(0)) / deviation[channel]
-        return out
+        channel = labels(values[0], size)
+        top = facts_of(values[0], size).top
+        if channel is None or top is None:  # NaN among the logits
+            return np.full(size[::-1], np.nan, np.float32)
+        return (self.mean.numpy()[channel] - np.asarray(top)) / self.deviation.numpy()[channel]
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the statistics."""
