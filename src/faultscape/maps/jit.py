@@ -30,7 +30,7 @@ def _without_blas() -> None:
         asked = linalg.ensure_blas
         linalg.ensure_blas = lambda: None
         try:
-            arraymath = importlib.import_module("numba.np.arraymath")
+            arraymath: Any = importlib.import_module("numba.np.arraymath")
         finally:
             linalg.ensure_blas = asked
         arraymath.ensure_blas = asked
