@@ -6,6 +6,7 @@ real store and kernels.
     python benchmarks/scale.py --made --stages predict 1000000    # of maps in folders, or with --flat in one
     python benchmarks/scale.py --side 512 1000 10000
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
+    python benchmarks/scale.py --kill 1000000                     # compare, killed in the middle and run again
     python benchmarks/scale.py --near 10000 100000 300000         # the search for near-duplicates alone, among pictures that are none
 
 Prints a row a stage: seconds on the clock, microseconds of processor an image (all processes), the same of a
@@ -16,8 +17,12 @@ stage added to the study. Says first how much disk it takes, and removes everyth
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -140,6 +145,37 @@ def near(images: int) -> None:
     )
 
 
+def killed(base: Path, images: int, models: int, side: int, workers: int | None) -> None:
+    """Print what `compare` costs at once, and when it is killed in the middle and run again, and whether
+    both write the same.
+    """
+    study = base / f"killed-{images}"
+    made_study.write_predicted(study, images, models, side)
+    whole = measure_cost("compare", str(study), workers=workers)
+    row(images, "compare", whole, taken(study / "pairs"))
+    before = digest(study / "pairs")
+    shutil.rmtree(study / "pairs")
+    words = "import sys, faultscape as fs; fs.compare(sys.argv[1], workers=int(sys.argv[2]) or None)"
+    begun = [sys.executable, "-c", words, str(study), str(workers or 0)]
+    with subprocess.Popen(begun, start_new_session=True) as process:
+        time.sleep(whole.seconds / 2)
+        os.killpg(process.pid, signal.SIGKILL)
+    parts = sum(1 for _ in (study / "pairs").glob("*/*.parquet"))
+    rest = measure_cost("compare", str(study), workers=workers)
+    row(images, "the rest", rest, 0)
+    same = "the same files" if digest(study / "pairs") == before else "OTHER FILES"
+    print(f"killed after {whole.seconds / 2:.0f} s, with {parts:,} parts on the disk: {same}", flush=True)
+
+
+def digest(folder: Path) -> str:
+    """Return a digest of the names and bytes of all files in a folder."""
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
 def room(sizes: Sequence[int], models: int, side: int, *, files: bool) -> str:
     """Return how much disk the largest study will take, and what there is."""
     code = float(np.mean([len(runs.encode(m)) for m in made_study.stacks(models, side)[0]]))
@@ -167,6 +203,7 @@ def main() -> None:
     )
     parser.add_argument("--flat", action="store_true", help="a model's maps lie in one folder")
     parser.add_argument("--near", action="store_true")
+    parser.add_argument("--kill", action="store_true")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
     if given.near:
@@ -175,12 +212,15 @@ def main() -> None:
         return
     if unknown := set(given.stages.split(",")) - set(STAGES):
         sys.exit(f"stage {unknown.pop()!r} is not known; use {', '.join(STAGES)}")
-    print(room(given.sizes, given.models, given.side, files=not given.made), flush=True)
+    print(room(given.sizes, given.models, given.side, files=not (given.made or given.kill)), flush=True)
     about = f"{given.models} models, {given.side} x {given.side}, shards of {made_study.SHARD:,}"
     with tempfile.TemporaryDirectory() as base:
         warm_up(Path(base), given.side)
         print(f"\n{about}\n\n{HEAD}", flush=True)
         for images in given.sizes:
+            if given.kill:
+                killed(Path(base), images, given.models, given.side, given.workers)
+                continue
             simulate(
                 Path(base),
                 images,

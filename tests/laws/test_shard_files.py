@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,18 +18,18 @@ from hypothesis import strategies as st
 
 import made
 from faultscape.corpus import records_aside
-from faultscape.corpus.matches import fit
+from faultscape.corpus.matches import fit, fit_images, near_images
 from faultscape.corpus.records_aside import in_order
 from faultscape.corpus.shard_files import match_shards
-from faultscape.corpus.sources import find
+from faultscape.corpus.sources import Found, find
 from faultscape.corpus.walks import each_folder
 from faultscape.errors import CorpusError
 from faultscape.prediction.stored_outputs import score_folder
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Corpus, Image, write_corpus
 
 FOLDERS = ("", "a/", "b/", "a/c/", "deep/a/")
 NAMES = ("1", "2", "a-b", "a", "é", "\udcff")
-ENDINGS = ("", "_pred", "_gtFine_labelIds", "_gtFine_color", "_x-y")
+ENDINGS = ("", "_pred", "_gtFine_labelIds", "_gtFine_color", "-x_y")
 IDS = st.tuples(*map(st.sampled_from, (FOLDERS, NAMES, ("", "_pred")))).map("".join)
 FILES = st.tuples(*map(st.sampled_from, (FOLDERS, NAMES, ENDINGS))).map("".join)
 PLAIN = Image("", "", "main", "pool", "clean", "", 4, 4, "", None, "", 0)
@@ -76,7 +77,7 @@ def by_shard(
     st.sampled_from([None, "{id}_pred.png"]),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_files_belong_to_the_same_images_however_few_names_are_held(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -105,6 +106,47 @@ def test_files_belong_to_the_same_images_however_few_names_are_held(
     expected = plain(str(folder), images, plainly_said, pattern)
     assert found == expected
     assert said == plainly_said
+
+
+@given(
+    st.lists(FILES, min_size=1, max_size=8, unique=True),
+    st.lists(IDS, min_size=1, max_size=12, unique=True),
+    st.sampled_from(ENDINGS),
+    st.sets(st.integers(0, 11), max_size=2),
+)
+@settings(max_examples=60, deadline=None)
+def test_files_belong_to_the_same_images_where_only_those_of_like_names_are_read(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: list[str],
+    ids: list[str],
+    ending: str,
+    of_others: set[int],
+) -> None:
+    root = tmp_path_factory.mktemp("study")
+    ids = [id_.replace("\udcff", "y") for id_ in ids]
+    images = [
+        replace(PLAIN, id=id_, parent="p" * (k in of_others)) for k, id_ in enumerate(dict.fromkeys(ids))
+    ]
+    write_corpus(root, images)
+    corpus = Corpus(root)
+    found = [Found(f"{name}{ending}", f"{name}{ending}.png") for name in sorted(files)]
+    near = near_images(corpus, [f.id for f in found])
+    collected = [image.id for image in corpus.images() if not image.parent]
+
+    def said(*given: Any) -> dict[str, str] | str:
+        try:
+            return fit_images("maps", found, *given) if len(given) == 1 else fit("maps", found, given[0])
+        except CorpusError as error:
+            return str(error)
+
+    assert said(near) == said(collected, "plainly")
+    assert {id_.rsplit("/", 1)[-1] for id_ in near} <= {last for f in found for last in lasts(f.id)}
+
+
+def lasts(name: str) -> list[str]:
+    """The last part of a name, and all that it begins with."""
+    last = name.rsplit("/", 1)[-1]
+    return [last[:end] for end in range(len(last) + 1)]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,15 @@ reported.
 from __future__ import annotations
 
 import os
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from faultscape.corpus.sources import MAP_ENDINGS, Found, find, id_pattern
 from faultscape.corpus.walks import Say, common_suffix
 from faultscape.errors import CorpusError
+from faultscape.study.tables.corpus import Corpus, Image
 
 KINDS = (
     "_gtFine_labelTrainIds",
@@ -53,17 +55,18 @@ def fit(
     *,
     pattern: str | None = None,
     others: Sequence[str] = (),
+    tops: set[str] | None = None,
     say: Say = print,
 ) -> dict[str, str]:
     """Return {image id: path} for files found below ``source``, as `match` does; ``others`` are the images'
-    own files, if a pattern names these too.
+    own files, if a pattern names these too. ``tops`` are the first folders of all ids if ``ids`` are of some.
     """
     of_all_kinds = found
     found = one_kind(found, say)
     suffix = "" if pattern else common_suffix([f.id for f in found])
     stripped = [Found(f.id.removesuffix(suffix), f.path) for f in found] if suffix else []
     wanted = set(ids)
-    tops = {id_.partition("/")[0] for id_ in wanted if "/" in id_}
+    tops = {id_.partition("/")[0] for id_ in wanted if "/" in id_} if tops is None else tops
     for files, how in ((found, whole), (stripped, whole), (found, by_tail), (stripped, by_tail)):
         if matched := how(files, wanted, tops):
             if files is stripped:
@@ -73,6 +76,61 @@ def fit(
             return matched
     first = (stripped or found)[0].id
     raise none_fits(source, len(found), first, of_all_kinds, ids, [os.path.basename(path) for path in others])
+
+
+class NearImages(dict[str, Image]):
+    """Those images of a study that some names may mean, by their ids, and the first folders of all ids."""
+
+    def __init__(self, corpus: Corpus, names: Iterable[str]) -> None:
+        self._corpus = corpus
+        self.tops = set[str]()
+        lasts = {last for name in names for last in _possible_lasts(name)}
+        near = list[str]()
+        for table in corpus.each_table("id", "parent"):
+            for id_, parent in zip(*(table[name].to_pylist() for name in ("id", "parent")), strict=True):
+                if "/" in id_ and not parent:
+                    self.tops.add(id_.partition("/")[0])
+                if id_.rsplit("/", 1)[-1] in lasts:
+                    near.append(id_)
+        super().__init__(corpus.by_id(near))
+
+    def every_id(self) -> list[str]:
+        """Return the ids of all images that were collected."""
+        return [id_ for id_, parent in self._corpus.each_row("id", "parent") if not parent]
+
+
+def near_images(images: Mapping[str, Image] | Corpus, names: Iterable[str]) -> Mapping[str, Image]:
+    """Return the images that some names of files may mean, and perhaps others."""
+    return NearImages(images, names) if isinstance(images, Corpus) else images
+
+
+def _possible_lasts(name: str) -> Iterator[str]:
+    """Yield what the last part of an id may be if ``name`` means its image: without an ending from ``_`` or
+    ``-`` on.
+
+    >>> list(_possible_lasts("a/x-1_pred"))
+    ['x-1_pred', 'x', 'x-1']
+    """
+    last = name.rsplit("/", 1)[-1]
+    yield last
+    yield from (last[: found.start()] for found in re.finditer("[_-]", last))
+
+
+def fit_images(
+    source: str, found: list[Found], images: Mapping[str, Image], *, pattern: str | None = None
+) -> dict[str, str]:
+    """Return {image id: path} for files found below ``source``, as `match` does for the images that were
+    collected of those given, or of all where they are `NearImages`.
+    """
+    ids = [image.id for image in images.values() if not image.parent]
+    if not isinstance(images, NearImages):
+        return fit(source, found, ids, pattern=pattern)
+    try:
+        return fit(source, found, ids, pattern=pattern, tops=images.tops)
+    except AmbiguousError:
+        raise
+    except CorpusError:  # which names the first of all images
+        return fit(source, found, images.every_id(), pattern=pattern, say=lambda _: None)
 
 
 def suffix_text(source: str, suffix: str) -> str:

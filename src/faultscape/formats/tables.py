@@ -202,7 +202,8 @@ def _text(path: str, wanted: Sequence[str] | None) -> Any:
 
 
 def _parquet(path: str, as_words: Sequence[str] = ()) -> Any:
-    return pq.ParquetFile(path, read_dictionary=[*as_words])  # repeated words are not unpacked
+    # repeated words are not unpacked, and what was read does not stay
+    return pq.ParquetFile(path, read_dictionary=[*as_words], pre_buffer=False)
 
 
 def _batches(path: str, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:

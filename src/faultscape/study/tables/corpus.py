@@ -97,7 +97,8 @@ class Corpus:
     def _file(self) -> pq.ParquetFile | None:
         path = self.root / "corpus.parquet"
         with _damage_of(path):
-            return pq.ParquetFile(path) if path.exists() else None
+            # what is read ahead would stay in memory until all is read
+            return pq.ParquetFile(path, pre_buffer=False) if path.exists() else None
 
     @cached_property
     def names(self) -> list[str]:

@@ -27,7 +27,7 @@ from faultscape.classes.mask_folders import (
 )
 from faultscape.classes.palettes import coded_by_palette
 from faultscape.classes.placed_maps import PlacedMaps
-from faultscape.corpus.matches import fit, one_kind
+from faultscape.corpus.matches import fit_images, near_images, one_kind
 from faultscape.corpus.packed_sources import is_packed
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import Found, find
@@ -37,7 +37,7 @@ from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import read_label, state_of
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.sources.folder import check_values
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Corpus, Image
 
 Reader = Callable[[Counter[str]], np.ndarray]
 _OURS = ("labels", "images")
@@ -89,7 +89,7 @@ class MaskFolder:
 
 def readers(
     source: Path,
-    images: Mapping[str, Image],
+    images: Mapping[str, Image] | Corpus,
     pattern: str | None,
     formats: Sequence[Format],
     classes: Classes,
@@ -98,7 +98,7 @@ def readers(
     """Return the labels in a folder; files that match no image are reported. LabellingError or LabelMapError
     if the values of masks may mean two things.
     """
-    files, empty = _label_files(source, images, pattern, formats)
+    files, empty, meant = _label_files(source, images, pattern, formats)
     listed = [file for file, form in files.values() if form.listed]
     mapping, said = _meaning(source, listed, classes, rules)
     places = table(classes, mapping)
@@ -106,7 +106,7 @@ def readers(
     maps = PlacedMaps(classes, mapping, given=said)
     read = {
         id_: partial(
-            _read_label, file, _with_palettes(form, maps), classes, images[id_], places, words, mapping
+            _read_label, file, _with_palettes(form, maps), classes, meant[id_], places, words, mapping
         )
         for id_, (file, form) in files.items()
     }
@@ -208,10 +208,11 @@ def _with_palettes(form: Format, maps: PlacedMaps) -> Format:
 
 
 def _label_files(
-    source: Path, images: Mapping[str, Image], pattern: str | None, formats: Sequence[Format]
-) -> tuple[dict[str, tuple[str, Format]], int]:
-    """Return {image id: file and its format}, and how many files are still empty; files that match no image
-    are reported. Their names are whole paths below ``source``, without a folder ``labels`` directly in it.
+    source: Path, images: Mapping[str, Image] | Corpus, pattern: str | None, formats: Sequence[Format]
+) -> tuple[dict[str, tuple[str, Format]], int, dict[str, Image]]:
+    """Return {image id: file and its format}, how many files are still empty, and {id: image}; files that
+    match no image are reported. Their names are whole paths below ``source``, without a folder ``labels``
+    directly in it.
 
     Formats recognised by content are tried before masks, because a mask can be any image: the image of a
     LabelMe file lies next to it.
@@ -219,6 +220,7 @@ def _label_files(
     labels = (source if pattern else inner_folder(source)) / "labels"
     masks = labels if labels.is_dir() else source
     files: dict[str, tuple[str, Format]] = {}
+    meant = dict[str, Image]()
     problems = list[tuple[Format, CorpusError]]()
     states = {}
     beside = set()
@@ -232,16 +234,8 @@ def _label_files(
         kind = one_kind(kind, print) if form.listed else kind
         beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}
         try:
-            fitting = (
-                fit(
-                    str(source),
-                    kind,
-                    [image.id for image in images.values() if not image.parent],
-                    pattern=pattern,
-                )
-                if kind
-                else {}
-            )
+            near = near_images(images, [f.id for f in kind]) if kind else {}
+            fitting = fit_images(str(source), kind, near, pattern=pattern) if kind else {}
         except CorpusError as error:
             problems.append((form, error))
             continue
@@ -251,14 +245,15 @@ def _label_files(
                 f" {'is' if len(rest) == 1 else 'are'} skipped; the first: {rest[0]}"
             )
         files = {id_: (file, form) for id_, file in fitting.items()} | files
+        meant |= {id_: near[id_] for id_ in fitting}
     if problems and not files:
         raise problems[0][1]
     empty = {id_ for id_, (file, _) in files.items() if states[file] == "empty"}
     if beside and masks is source:  # images are next to files of shapes
-        empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, images[id_])}
+        empty |= {id_ for id_, (file, form) in files.items() if form.listed and _is_photo(file, meant[id_])}
     drawn = {id_: found for id_, found in files.items() if id_ not in empty}
     _tell_kinds([form for _, form in drawn.values()], problems)
-    return drawn, len(empty)
+    return drawn, len(empty), meant
 
 
 def _named_below(found: Sequence[Found], folder: Path, source: Path) -> list[Found]:

@@ -81,13 +81,11 @@ def import_(
     root = study.root
     with study.writing():
         classes = study.classes
-        images = study.corpus.images()
         if truth in study.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
-        by_id = {image.id: image for image in images}
         meaning: dict[str, str] | None = None  # of masks
         table = path / "discard.csv"
-        listed = _discards(table, by_id) if table.is_file() else []
+        listed = _discards(table, study) if table.is_file() else []
         thrown = without_taken_back(study, listed, named(str(table)))
         is_within = is_packed(source)  # masks in a tar or a column of a table
         bundled = [entry for entry in formats if entry.kind == "bundle" and not is_within]
@@ -95,7 +93,7 @@ def import_(
         if found and options.labels is not None:
             print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
-            tool = read_bundles(found, by_id, classes, options.pattern)
+            tool = read_bundles(found, study.corpus, classes, options.pattern)
             by_person = (
                 {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
                 if person
@@ -108,7 +106,7 @@ def import_(
             masks = [entry for entry in formats if entry.kind == "masks" and (form or not entry.same_as)]
             masks = [entry for entry in masks if entry.listed or not is_within]
             there = readers(
-                Path(source), by_id, options.pattern, masks, classes, _rules(study, options, person)
+                Path(source), study.corpus, options.pattern, masks, classes, _rules(study, options, person)
             )
             mine = there.readers
             empty = there.empty
@@ -148,6 +146,7 @@ def import_(
             refuse_twin(name, study.truths, "truth")
             if name in study.models:
                 raise OptionError(f"{name!r} is the name of a model; choose another name with --truth NAME")
+        images = study.corpus.images({id_ for mine in labels.values() for id_ in mine})
         copies = {name: Copies(study, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
             name: keep_labels(study, name, labels.get(who, {}), images, named, copies[name].look)
@@ -209,17 +208,18 @@ def import_(
 def import_discards(study: Study, options: LabelImportOptions) -> Imported:
     """Import a table of discards alone; what was taken back is discarded again."""
     with study.writing():
-        thrown = _discards(Path(options.source), study.ids)
+        thrown = _discards(Path(options.source), study)
         number = study.answers.discard(thrown, options.source)
         log_import(study.root, options.source)
     tell_discards(study, {image for image, _ in thrown})
     return Imported("", 0, 0, number, 0)
 
 
-def _discards(table: Path, images: Collection[str]) -> list[tuple[str, str]]:
+def _discards(table: Path, study: Study) -> list[tuple[str, str]]:
     """Return (image, reason) of a table; LabellingError for an image that the study does not have."""
     thrown = discards.read(table)
-    if unknown := [id_ for id_, _ in thrown if id_ not in images]:
+    held = study.corpus.held(id_ for id_, _ in thrown)
+    if unknown := [id_ for id_, _ in thrown if id_ not in held]:
         raise LabellingError(
             f"{table}: {unknown[0]!r} is not an image of the study; ids are paths without extension"
         )

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from faultscape.corpus.id_lists import without_ending
-from faultscape.corpus.matches import fit
+from faultscape.corpus.matches import fit_images, near_images
 from faultscape.corpus.sources import Found, id_pattern
 from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
 from faultscape.formats.label_tools.tool_labels import ToolLabel
@@ -26,7 +27,7 @@ from faultscape.formats.labelme import wrong_size
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import plain_errors, recognises
 from faultscape.nouns import Classes
-from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.corpus import Corpus, Image
 from faultscape.verbs.label.mask_files import Reader
 
 _PHOTOS = "images/"
@@ -58,7 +59,7 @@ def bundles(source: Path, formats: Sequence[Format]) -> list[tuple[Path, Format]
 
 def read_bundles(
     found: Sequence[tuple[Path, Format]],
-    images: Mapping[str, Image],
+    images: Mapping[str, Image] | Corpus,
     classes: Classes,
     pattern: str | None = None,
 ) -> ToolFiles:
@@ -68,20 +69,32 @@ def read_bundles(
     LabellingError for a file that cannot be read, or that has no image of the study.
     """
     out = ToolFiles()
+    read = list[tuple[Path, Format, list[ToolLabel]]]()
     for path, form in found:
         with plain_errors(form, path):
-            labels = list(form.read(path))
+            read.append((path, form, list(form.read(path))))
+    names = dict.fromkeys(label.image for *_, labels in read for label in labels)
+    near = near_images(images, chain.from_iterable(_ways(name, pattern) for name in names))
+    for path, form, labels in read:
         out.formats += [form.title] if form.title not in out.formats else []
         for annotator, mine in _by_annotator(labels).items():
-            fitting = images_meant(path, [label.image for label in mine], images, pattern)
+            fitting = images_meant(path, [label.image for label in mine], near, pattern)
             readers = out.readers.setdefault(annotator, {})
             for id_, place in fitting.items():
                 label = mine[place]
                 if label.drawn:
-                    readers[id_] = partial(_ids, form, label, images[id_], classes)
+                    readers[id_] = partial(_ids, form, label, near[id_], classes)
                 else:
                     out.empty += 1
     return out
+
+
+def _ways(name: str, pattern: str | None) -> Iterator[str]:
+    """Yield the ids that a name of a tool may mean, as far as their last parts tell."""
+    yield from (name, without_ending(name))
+    if pattern:
+        found = map(id_pattern(pattern).fullmatch, (name, name.removeprefix(_PHOTOS)))
+        yield from (match["id"] for match in found if match)
 
 
 def truth_of(truth: str, annotator: str) -> str:
@@ -157,8 +170,7 @@ def _fitting(
     last = {id_: k for k, id_ in ids.items()}
     place_of = {f"{path}: {ids[k] if pattern else names[k]}": k for k in last.values()}
     found = [Found(ids[k], name) for name, k in place_of.items()]
-    of_images = [image.id for image in images.values() if not image.parent]
-    matched = fit(str(path), found, of_images, pattern=pattern)
+    matched = fit_images(str(path), found, images, pattern=pattern)
     fitting = {id_: place_of[name] for id_, name in matched.items()}
     if twice := len(ids) - len(last):
         print(f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same image")
