@@ -1,7 +1,7 @@
 """The instances of one image: a mask, a class, a score and an id each; they may overlap.
 
 Conventions: a mask is run lengths, as COCO writes them: down the columns, from left to right, beginning with
-pixels outside. Classes are the labels of whoever made the masks; a score is NaN where there is none. A crowd
+pixels outside. Classes are the labels of the source that made the masks; a score is NaN where there is none. A crowd
 is a mask of many objects that nobody told apart. The code of instances is a uint8 array, which
 `maps.array_codes` packs; it is checked before anything is made of it.
 
@@ -243,7 +243,7 @@ def decode(code: np.ndarray) -> Instances:
 
 
 def _plain(runs: np.ndarray) -> np.ndarray:
-    """Return run lengths without runs of nothing, but for the first."""
+    """Return run lengths without runs of nothing, except the first."""
     runs = np.asarray(runs, np.int64)
     if (runs[1:] > 0).all():
         return runs

@@ -29,8 +29,8 @@ _EVEN = np.spacing(1)
 
 @dataclass(frozen=True, eq=False)
 class MaskPrecision:
-    """Average precision of masks over .50:.05:.95, ``ap``, at .50 and at .75; ``per_class`` holds {class:
-    ap}, NaN for a class without a true mask.
+    """Average precision of masks: ``ap`` over .50:.05:.95, ``ap50`` at .50 and ``ap75`` at .75; ``per_class``
+    holds {class: ap}, NaN for a class without a true mask.
     """
 
     ap: float
@@ -207,7 +207,7 @@ def _match(truth: Instances, prediction: Instances) -> Judged:
 
 
 def _match_at(iou: np.ndarray, counting: int, overlap: float, found: np.ndarray, ignored: np.ndarray) -> None:
-    """Match masks at one overlap with true ones, (D, N), of which the first ``counting`` are no crowds."""
+    """Match masks at one overlap with true ones, (D, N), of which the ``counting`` ones come first, and crowds last."""
     free = np.ones(counting, bool)
     for d in range(len(iou)):
         own = np.where(free, iou[d, :counting], -1.0)

@@ -46,7 +46,7 @@ def panoptic(
     Parameters
     ----------
     truth, prediction
-        (H, W) or (I, H, W) maps of segment ids; an id that has no class is no segment: void in the truth,
+        (H, W) or (I, H, W) maps of segment ids; an id without a class is void in the truth,
         nothing in the prediction.
     truth_classes
         {segment id: class} of the truth, for all images or for each.
