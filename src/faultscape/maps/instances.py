@@ -1,8 +1,8 @@
 """The instances of one image: a mask, a class, a score and an id each; they may overlap.
 
 Conventions: a mask is run lengths, as COCO writes them: down the columns, from left to right, beginning with
-pixels outside. Classes are the labels of the source that made the masks; a score is NaN where there is none. A crowd
-is a mask of many objects that nobody told apart. The code of instances is a uint8 array, which
+pixels outside. Classes are the labels of the source that made the masks; a score is NaN where there is none.
+A crowd is a mask of many objects that nobody told apart. The code of instances is a uint8 array, which
 `maps.array_codes` packs; it is checked before anything is made of it.
 
 ``numbers`` (H, W) are whole numbers, one of each instance. ``size`` is (height, width).

@@ -207,7 +207,7 @@ def _match(truth: Instances, prediction: Instances) -> Judged:
 
 
 def _match_at(iou: np.ndarray, counting: int, overlap: float, found: np.ndarray, ignored: np.ndarray) -> None:
-    """Match masks at one overlap with true ones, (D, N), of which the ``counting`` ones come first, and crowds last."""
+    """Match masks at one overlap with true ones, (D, N): first those that count, then crowds."""
     free = np.ones(counting, bool)
     for d in range(len(iou)):
         own = np.where(free, iou[d, :counting], -1.0)
