@@ -94,7 +94,8 @@ def test_an_image_of_weight_two_counts_as_if_it_were_there_twice() -> None:
         for true, other, c, d, s, w in zip(*lists, crowds, strict=True)
     ]
     judged = [mask_precision.judge(*pair, range(4)) for pair in images]
-    weighted = mask_precision.precisions(judged, range(4), np.array([1, 1, 2, 1, 1, 1]))
+    parts = [mask_precision.matches_of(some, range(4)) for some in (judged[:2], judged[2:])]
+    weighted = mask_precision.precisions(mask_precision.joined(parts), np.array([1, 1, 2, 1, 1, 1]))
     *twice, crowds = lists_of([*truths, *true_again], [*said, *again], 7)
     repeated = fs.metrics.mask_average_precision(*twice, crowds=crowds)
     assert mask_precision.mean(weighted) == pytest.approx(repeated.ap, abs=1e-9)
