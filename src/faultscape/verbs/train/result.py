@@ -68,7 +68,8 @@ class Trained:
             lines.append(f"continues {self.parent} on {chosen}, half of each batch, and {old}")
             lines.append(f"joined the study with {counted(self.maps, 'map')}; its images do not judge it")
             draw = f"--goal order --budget {ENOUGH} --as {quote(self.name)}"
-            lines.append(f"next: faultscape select {quote(self.study)} {draw}")
+            lines.append(f"next: faultscape compare {quote(self.study)}")
+            lines.append(f"then: faultscape select {quote(self.study)} {draw}")
         else:
             lines.append(
                 f"next: faultscape predict {quote(self.study)} {quote(f'{self.name}={self.source}')}"
