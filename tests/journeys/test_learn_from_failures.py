@@ -172,6 +172,18 @@ def test_a_set_beside_the_selection_takes_the_place_of_the_old_images(pool: Trai
 
 
 @pytest.mark.slow
+def test_a_sweep_of_seeds_joins_and_keeps_the_head_and_the_loss_of_its_parent(pool: Trained) -> None:
+    line = {"backbone": pool.own, "plan": ONE}
+    fs.train(pool.study, "gp", init="old", head="gp", head_options={"features": 16}, loss="entropy", **line)
+    made_ = fs.train(pool.study, "new", init="gp", data=FAILURES, sweep="seed=0,1", **line)
+    assert f"next: faultscape compare {pool.study}" in repr(made_)
+    assert {"new-seed-0", "new-seed-1"} < set(fs.Study(pool.study).models)
+    held = json.loads(Path(pool.study, "models", "new-seed-1", "network.json").read_text())
+    assert (held["network"]["head"], held["network"]["head_options"]["features"]) == ("gp", 16)
+    assert held["provenance"]["arguments"]["loss"] == "entropy"
+
+
+@pytest.mark.slow
 def test_what_it_cannot_learn_from_is_said_in_one_line(pool: Trained) -> None:
     study = pool.study
 

@@ -90,8 +90,9 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
-        named = [quote(f"{one.name}={one.source}") for one in self.networks.values()]
-        lines.append(f"next: faultscape predict {quote(self.study)} {' '.join(named)}")
+        named = [quote(f"{one.name}={one.source}") for one in self.networks.values() if not one.parent]
+        line = f"predict {quote(self.study)} {' '.join(named)}" if named else f"compare {quote(self.study)}"
+        lines.append(f"next: faultscape {line}")
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(
