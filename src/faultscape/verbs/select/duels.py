@@ -23,7 +23,7 @@ from faultscape.comparison import combinations
 from faultscape.errors import FixedSelectionError, OptionError, counted
 from faultscape.nouns import Definition, Pairs, Scale, Slots
 from faultscape.progress import Tick
-from faultscape.reading import fill, pairs
+from faultscape.reading import evidence, fill, pairs
 from faultscape.reading.fill import task
 from faultscape.reading.study import Study
 from faultscape.selection import duel
@@ -98,6 +98,8 @@ def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOption
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
             refuse_other_pool(study, old)
         result = search(study, models, define, title="select", engine=options.engine, workers=options.workers)
+        for note in evidence.trained_notes(study, models, evidence.pool_that_trained(study, models), "image"):
+            print(f"{note}; no duel of it asks about {'it' if note.startswith('1 ') else 'them'}")
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
