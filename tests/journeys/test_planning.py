@@ -111,6 +111,7 @@ def test_the_command_line_writes_what_python_returns(
         "recommended",
         "pairs",
         "points",
+        "pool",
         "notes",
         "provenance",
     ]

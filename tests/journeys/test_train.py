@@ -112,8 +112,8 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
     notes = fs.reliability(study, worst=0, resamples=0).document["notes"]
-    said = "was trained or validated on 4 of the 4 images it is evaluated on; its numbers there are too good"
-    assert [note for note in notes if "trained or validated" in note] == [f"seen: {said}", f"later: {said}"]
+    said = "4 images trained {0} or stand for such: they do not judge {0}"
+    assert [note for note in notes if "trained" in note] == [said.format("seen"), said.format("later")]
 
 
 def test_a_model_from_elsewhere_may_have_learnt_held_out_classes() -> None:

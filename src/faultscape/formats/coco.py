@@ -186,19 +186,6 @@ def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
     return runs
 
 
-def runs_of_mask(mask: np.ndarray) -> np.ndarray:
-    """Return the run lengths of an (H, W) mask, int64.
-
-    >>> runs_of_mask(np.array([[True, True, False], [True, False, False]])).tolist()
-    [0, 3, 3]
-    """
-    down = np.asarray(mask, bool).T.reshape(-1)
-    turns = np.flatnonzero(down[1:] != down[:-1]) + 1
-    return np.diff(
-        np.concatenate(([0] if down[:1].any() else [], [0], turns)).astype(np.int64), append=down.size
-    )
-
-
 def text_of_runs(runs: np.ndarray) -> str:
     """Return COCO's text for run lengths: the shortest form, which its own tool writes.
 

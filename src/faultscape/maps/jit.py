@@ -17,7 +17,6 @@ if os.environ.get("FAULTSCAPE_NUMBA") == "0":
     raise ImportError("numba is switched off by FAULTSCAPE_NUMBA=0")
 
 import numba
-from numba.np import linalg
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,6 +26,7 @@ def _without_blas() -> None:
     it would import scipy.linalg to know. No kernel of ours has one, and what does asks again.
     """
     with suppress(AttributeError):  # in a numba of another day
+        linalg: Any = importlib.import_module("numba.np.linalg")
         asked = linalg.ensure_blas
         linalg.ensure_blas = lambda: None
         try:

@@ -16,7 +16,7 @@ import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.comparison import concordance
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling.answers import majority
 from faultscape.labelling.correctness import right_or_wrong, ties_text
 from faultscape.labelling.discards import discards_text
@@ -219,6 +219,26 @@ def labelled_among(study: Study, images: Collection[str]) -> set[str]:
             if part := parts.get(part_name(number)):
                 out |= wanted & set(label_maps.read_ids(where, number, part))
     return out
+
+
+def trained_notes(study: Study, models: Sequence[str], images: Collection[str], what: str) -> list[str]:
+    """Return a sentence for each model that some of these images trained, or stand for such (`trained_on`);
+    ``what`` is the word for one of them.
+    """
+    counts = {model: len(study.trained_on(model).intersection(images)) for model in models}
+    one, many = "trained {0} or stands for one that did: it does", "trained {0} or stand for such: they do"
+    return [
+        f"{counted(number, what)} {(one if number == 1 else many).format(model)} not judge {model}"
+        for model, number in counts.items()
+        if number
+    ]
+
+
+def pool_that_trained(study: Study, models: Sequence[str]) -> set[str]:
+    """Return the images of the pool that trained any of these models, or stand for such."""
+    trained = frozenset().union(*(study.trained_on(model) for model in models))
+    rows = study.corpus.images(trained) if trained else []
+    return {image.id for image in rows if image.role == "pool"}
 
 
 def tell_discards(study: Study, images: Collection[str]) -> None:

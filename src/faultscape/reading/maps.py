@@ -72,13 +72,16 @@ def differing(root: Path, settings: Settings, images: Sequence[Image]) -> list[t
 
 
 class ShardMaps:
-    """The maps of some images of one shard, as places at working size."""
+    """The maps of some images of one shard, as places at working size; a model has none of images that
+    trained it.
+    """
 
     def __init__(self, study: Study, models: Sequence[str], truth: str, images: Sequence[Image]) -> None:
         root = study.root
         settings = study.settings
         classes = study.classes
         wanted = {image.id for image in images}
+        void = {model: study.trained_on(model) for model in models}
         shard = images[0].shard
         folders = {model: label_maps.predictions(root, model) for model in models}
         self._tables = {m: narrow(table(classes, settings.models[m].labels)) for m in models}
@@ -88,7 +91,8 @@ class ShardMaps:
         for name, folder in [*folders.items(), *([(None, label_maps.truth(root, truth))] if truth else [])]:
             part = study.manifest(folder).get(part_name(shard))
             held = label_maps.read_maps(folder, shard, part) if part else {}
-            self._runs[name] = {id_: code for id_, code in held.items() if id_ in wanted}
+            mine = wanted - (void[name] if name else frozenset())
+            self._runs[name] = {id_: code for id_, code in held.items() if id_ in mine}
 
     def of(self, model: str, image: str) -> np.ndarray | None:
         """Return a model's map of an image, or None."""

@@ -79,14 +79,18 @@ def missing(study: Study, parts: Sequence[PairPart]) -> list[PairPart]:
 
 
 def corpus_key(study: Study, models: Sequence[str]) -> str:
-    """Return a key of everything that a selection over these models is drawn from."""
+    """Return a key of everything that a selection over these models is drawn from, without the images that
+    trained any of them.
+    """
     settings = study.settings
     aside = {part_name(shard) for shard in study.corpus.aside}
     held = [sorted(study.manifest(label_maps.predictions(study.root, model)).items()) for model in models]
     parts = [[(name, part.sha256) for name, part in of_model if name not in aside] for of_model in held]
     labels = [meaning(study.classes, settings.models[m].labels) for m in models]
     about = settings.classes.counted
-    return key_of(pool_digest(study.corpus), list(models), parts, labels, about, settings.size)
+    trained = [sorted(study.trained_on(model)) for model in models]
+    also = [trained] if any(trained) else []
+    return key_of(pool_digest(study.corpus), list(models), parts, labels, about, settings.size, *also)
 
 
 def count_shard(
@@ -163,7 +167,9 @@ def read_block(
     models: Sequence[str],
     truths: Sequence[str] = (),
 ) -> Pairs:
-    """Return the counts of one shard's images; StudyError if a part is missing (verbs make them first)."""
+    """Return the counts of one shard's images, those that trained a model as if it had no map of them;
+    StudyError if a part is missing (verbs make them first).
+    """
     classes = study.classes
     shard = images[0].shard
     n = len(classes) + 1
@@ -210,6 +216,11 @@ def read_block(
             if a < len(models):
                 rows[p] = np.where(present[p][:, None], totals[a], 0)
                 columns[p] = np.where(present[p][:, None], totals[b], 0)
+    for k, model in enumerate(models):
+        void = np.array([place[id_] for id_ in study.trained_on(model) if id_ in place], np.int64)
+        for counted in (both, rows, columns, present):
+            counted[np.ix_((pairs == k).any(1), void)] = 0
+        totals[k, void] = 0
     return Pairs(
         classes,
         tuple(models),

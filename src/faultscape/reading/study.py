@@ -29,7 +29,7 @@ from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.points.truths import answer_rows
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.study import lock
+from faultscape.study import lock, trained_images
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
@@ -66,6 +66,7 @@ def _once(
 
     @wraps(method)
     def kept(self: Study, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+        args = tuple(tuple(one) if isinstance(one, list) else one for one in args)  # type: ignore[assignment]
         which = method.__name__, args, tuple(kwargs.items())
         if which not in self.computed:
             self.computed[which] = method(self, *args, **kwargs)
@@ -302,6 +303,12 @@ class Study:
             )
         return StoredLabels.of_model(self, model)
 
+    @_once
+    def trained_on(self, model: str) -> frozenset[str]:
+        """Return the images that do not judge a model: those that trained it, or stand for such."""
+        record = trained_images.read_record(label_maps.predictions(self.root, model))
+        return trained_images.standing_for(self.corpus, frozenset(record.values()))
+
     @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
         """{model: its existing parts that are in its manifest}."""
@@ -340,12 +347,9 @@ class Study:
         return wanted(self, sorted(self.shard_sizes), [])
 
     @_once
-    def _drawn_from(self, models: tuple[str, ...]) -> str:
-        return corpus_key(self, models)
-
     def drawn_from(self, models: Sequence[str]) -> str:
         """Return the current key of everything that a selection over these models is drawn from."""
-        return self._drawn_from(tuple(models))
+        return corpus_key(self, models)
 
     def pool_key(self, slots: Slots) -> str:
         """Return the current key of everything that a selection depends on: points, which speak about any
@@ -528,13 +532,10 @@ class Study:
             *([["points", *points]] if points else []),
         )
 
+    @_once
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""
-        return self._label_count(selection, truth or self.likely_truth)
-
-    @_once
-    def _label_count(self, selection: str, truth: str) -> LabelCount:
-        now = self.selection(selection).now
+        now, truth = self.selection(selection).now, truth or self.likely_truth
         return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 
     def standings(self, selection: str = MAIN) -> Standings:

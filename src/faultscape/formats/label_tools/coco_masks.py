@@ -37,6 +37,7 @@ from faultscape.formats.label_tools.named_masks import (
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import FOLDER, size_fault
+from faultscape.maps.instances import runs_of_mask
 from faultscape.nouns import Classes
 
 NAME = "instances.json"
@@ -121,7 +122,7 @@ def _tables_of(images: Iterable[DrawnImage], classes: Classes) -> tuple[Rows, Ro
     for number, image in enumerate(images, 1):
         rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
         for name, mask in class_masks(image, classes, nothing_of(classes)):
-            runs = coco.runs_of_mask(mask)
+            runs = runs_of_mask(mask)
             area, box = _facts(runs, len(mask))
             segmentation = {"size": [*mask.shape], "counts": coco.text_of_runs(runs)}
             annotations.append(

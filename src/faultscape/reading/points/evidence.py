@@ -72,8 +72,9 @@ def read_point_evidence(
     *,
     engine: str,
 ) -> PointEvidence:
-    """Return what is known of a selection of points under a truth, on all its images or those of ``where``,
-    by the answers of ``voices``; RankingError if its images are no longer those that it was drawn from.
+    """Return what is known of a selection of points under a truth, on all its images or those of ``where``
+    that trained none of its models, by the answers of ``voices``; RankingError if its images are no longer
+    those that it was drawn from.
     """
     made = study.selection(name)
     slots = made.slots
@@ -85,7 +86,8 @@ def read_point_evidence(
     missing = lacking_maps(study, [m for m in study.models if m not in left], everything)
     models = tuple(model for model in (*left, *study.models) if model not in missing)
     models = tuple(dict.fromkeys(models))
-    covered = set(everything if where is None else where).difference(study.discarded)
+    trained = (study.trained_on(model) for model in models)
+    covered = set(everything if where is None else where).difference(study.discarded, *trained)
     counts = np.array([image in covered for image in everything], bool)
     images = tuple(image for image in everything if image in covered)
     _refuse_lost_maps(study, name, images, truth)

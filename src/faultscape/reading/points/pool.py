@@ -35,10 +35,13 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def drawable(study: Study, models: Sequence[str], define: Definition) -> list[str]:
-    """Return the images whose pixels a selection of points draws from, in the order among equals."""
+    """Return the images whose pixels a selection of points draws from, none that trained one of the models,
+    in the order among equals.
+    """
     pool, _ = read_drawing_pool(study, define)
     ids = pool.ids.to_pylist()
     mapped = _mapped(study, models, set(pool.shards.tolist()))
+    mapped = mapped.difference(*(study.trained_on(model) for model in models))
     complete = np.array([id_ in mapped for id_ in ids], bool)
     return [ids[k] for k in np.flatnonzero(complete & representatives(pool.families, complete)).tolist()]
 

@@ -38,6 +38,7 @@ Read = Callable[[int], tuple[np.ndarray, np.ndarray]]
 EVERY = 120.0  # seconds between two checkpoints
 _SKIPPED = 40  # consecutive steps that half precision may skip while finding its scale
 _PASTED = 1  # the stream of pasted pieces among those of a crop
+_NEW, _OTHERS = 1, 2  # the streams of the two halves of a batch
 _AHEAD = 2  # batches read ahead of the network
 
 
@@ -45,7 +46,8 @@ _AHEAD = 2  # batches read ahead of the network
 class Task:
     """What a network learns from: the number of ``images``, how one is ``read`` and what it is ``called``,
     the ``loss``, the class ``weights``, the normalisation of its input, the ``smoothing`` of a prior
-    network's labels, and other images of which pieces are ``pasted`` into the crops, if any.
+    network's labels, and other images of which pieces are ``pasted`` into the crops, if any. Of the first
+    ``new`` images half of each batch is drawn, the rest from the others; 0 if all count the same.
     """
 
     images: int
@@ -57,6 +59,12 @@ class Task:
     called: Callable[[int], str] = str
     smoothing: Smoothing = "each"
     pasted: Photos | None = None
+    new: int = 0
+
+    @property
+    def an_epoch(self) -> int:
+        """How many images an epoch shows: all, or the new ones and as many others."""
+        return 2 * self.new or self.images
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,7 @@ def train(
     own = _optimiser(net, plan)
     about = checkpoints.read(folder, key, net, own, say)
     done = int(about["step"])
-    total = plan.all_steps(task.images)
+    total = plan.all_steps(task.an_epoch)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     options = LossOptions(task.loss, plan.outside_weight, task.smoothing)
@@ -118,7 +126,7 @@ def train(
     skipped = 0
     for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
         begun = time.perf_counter()
-        rate = plan.rate_at(step, task.images)
+        rate = plan.rate_at(step, task.an_epoch)
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
@@ -131,7 +139,9 @@ def train(
             raise ModelError(_not_finite(step + 1, value, norm, [task.called(k) for k in names], folder, key))
         optimiser.step()
         last = step + 1 == total
-        found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
+        found = (
+            validate(net) if validate is not None and _is_due(step + 1, plan, task.an_epoch, total) else {}
+        )
         net.train()
         if not last and time.monotonic() - saved >= machine.every:
             more = {} if accelerator.scaler is None else {"scaler": accelerator.scaler.state_dict()}
@@ -166,15 +176,32 @@ def order(seed: int, epoch: int, images: int) -> np.ndarray:
     return np.random.default_rng([seed, epoch]).permutation(images)
 
 
-def members_of(plan: CompletePlan, step: int, images: int) -> list[int]:
-    """Return the numbers of the images of a step; if there are fewer than a batch, some are repeated.
+def members_of(plan: CompletePlan, step: int, images: int, new: int = 0) -> list[int]:
+    """Return the numbers of the images of a step; if there are fewer than a batch, some are repeated. Half of
+    them, and of an odd batch half on average, are among the first ``new`` ones.
 
     >>> len(members_of(CompletePlan(batch=8), 0, 3))
     8
+    >>> sorted(number < 2 for number in members_of(CompletePlan(batch=8), 5, 30, new=2))
+    [False, False, False, False, True, True, True, True]
     """
+    if new:
+        first, end = step * plan.batch // 2, (step + 1) * plan.batch // 2
+        rest = plan.batch * step - first, plan.batch * (step + 1) - end
+        others = _in_turn(plan.seed, _OTHERS, images - new, *rest)
+        return [*_in_turn(plan.seed, _NEW, new, first, end), *(new + number for number in others)]
     epoch, place = divmod(step, plan.steps_an_epoch(images))
     ordered = order(plan.seed, epoch, images)
     return [int(ordered[k % images]) for k in range(place * plan.batch, (place + 1) * plan.batch)]
+
+
+def _in_turn(seed: int, stream: int, images: int, first: int, end: int) -> list[int]:
+    """Return the images at some places of a sequence that shows all of them, in a new order each time."""
+    orders = {
+        turn: np.random.default_rng([seed, turn, stream]).permutation(images)
+        for turn in range(first // images, end // images + 1)
+    }
+    return [int(orders[place // images][place % images]) for place in range(first, end)]
 
 
 def _batches(
@@ -196,7 +223,7 @@ def _batches(
         waiting: list[tuple[list[int], list[Any]]] = []
         for step in [*steps, *[-1] * _AHEAD]:
             if step >= 0:
-                mine = [*enumerate(members_of(plan, step, task.images))]
+                mine = [*enumerate(members_of(plan, step, task.images, task.new))]
                 waiting.append(
                     (
                         [number for _, number in mine],

@@ -18,8 +18,9 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST, MANY, Units
 from faultscape.reading.evidence import only_predicted
 from faultscape.verbs.measure.sets import DataSet
+from faultscape.verbs.predict.statistics import NO_MAP
 
-MISSING = frozenset(["no map was found", "no scores were found"])
+MISSING = frozenset([NO_MAP, "no scores were found"])
 # metrics by which they are compared
 NEIGHBOURS = {metric.name: metric.neighbours for metric in METRICS if metric.neighbours}
 
@@ -101,7 +102,11 @@ def left_out(
             f" are for the rest; left out: {shortened(sorted(of_all), most=3)}"
         )
     for name, n in measured.items():
-        if (count := images - n - len(of_all)) > 0:
+        if trained := len(data.models[name].trained):
+            notes.append(
+                f"{name}: {trained} of {images} images trained it or stand for such: they do not judge it"
+            )
+        if (count := images - n - len(of_all) - trained) > 0:
             lacking = {image: why for image, why in failures.get(name, ()) if image not in of_all}
             absent = sum(why in MISSING for why in lacking.values())
             what = "map" if data.models[name].has_maps else "scores"

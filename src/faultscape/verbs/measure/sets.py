@@ -35,7 +35,7 @@ from faultscape.study.tables.corpus import Image, part_name, shards
 from faultscape.ties import tie_ranks
 from faultscape.verbs.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.verbs.measure.measurement import Measurement
-from faultscape.verbs.predict.statistics import WITH_CONFIDENCE, basis, state_of_stored
+from faultscape.verbs.predict.statistics import WITH_CONFIDENCE, basis, state_of_stored, trained_by_shard
 
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
@@ -120,14 +120,27 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
     gone = {} if set_ else study.labels_gone(truth)
     keys: dict[tuple[str, int], str] = {}
     models: dict[str, Source] = {}
+    told = list[str]()
+    ids = [image.id for image in images]
     for name, model in settings.models.items():
+        void = study.trained_on(name)
+        trained = [id_ for id_ in ids if id_ in void]
+        own = trained_by_shard(study, name)
         maps = {int(part): entry.sha256 for part, entry in study.manifest(_maps(study, name)).items()}
         meanings = _meanings(model.labels, classes)
         for number in spans:
             keys[name, number] = state_of_stored(
-                settings, truths[number], maps.get(number), meanings, gone.get(number, ())
+                settings,
+                truths[number],
+                maps.get(number),
+                meanings,
+                gone.get(number, ()),
+                own.get(number, ()),
             )
         if name in absent:
+            continue
+        if len(trained) == len(ids):
+            told.append(f"{name}: all {len(ids)} images trained it or stand for such; left out")
             continue
         sure = _with_confidence(study, name, labelled)
         models[name] = Source(
@@ -139,7 +152,10 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
             maps=maps,
             scores={"confidence": sure} if any(sure) else {},
             state=_state_of(study, name, "confidence") if any(sure) else "",
+            trained=trained,
         )
+    if not models and told:
+        raise ModelError(f"{root}: no image judges a model; {told[0]}: label other images, of other groups")
     if not models:
         raise ModelError(
             f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`"
@@ -149,7 +165,7 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
     size = settings.working_size
     return DataSet(
         name_part(set_ or truth, holdout),
-        tuple(image.id for image in images),
+        tuple(ids),
         spans,
         Source(truth, {}, study=str(root), kind="truth", name=truth, set=own, maps=checksums),
         models,
@@ -165,6 +181,7 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
         labels=tuple(where.places[image.id] for image in images) if set_ else (),
         absent=absent,
         line=line,
+        notes=tuple(told),
     )
 
 
@@ -208,6 +225,7 @@ def _with_confidence(study: Study, name: str, labelled: Mapping[int, Sequence[Im
     out: list[Place | None] = []
     for number, images in labelled.items():
         there = set(outputs.ids(study.root, name, "confidence", parts.get(number, ())))
+        there -= study.trained_on(name)
         out += [(number, image.id) if image.id in there else None for image in images]
     return out
 

@@ -30,6 +30,7 @@ from faultscape.study.tables import label_maps, measures, outputs
 from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.study.watch import Watch
 from faultscape.verbs.measure.jobs import Images, MeasuredPart, ScoreJob, ShardJob, Source, classes_of
+from faultscape.verbs.predict.statistics import NO_MAP, TRAINED
 
 Read = Callable[[int], np.ndarray | None]
 
@@ -63,7 +64,8 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
             try:
                 label_map = read(k) if wanted is not None else None
                 if wanted is None or label_map is None:
-                    failures[name].append((id_, why if wanted is None else "no map was found"))
+                    absent = TRAINED if id_ in job.models[name].trained else NO_MAP
+                    failures[name].append((id_, why if wanted is None else absent))
                     continue
                 stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes, metrics, also)
                 totals[name] += cells
@@ -163,6 +165,7 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)
         folder = folder_of(source)
         known = allowed(classes, labels)
+        void = frozenset(source.trained)
 
         @lru_cache(maxsize=1)  # images come in corpus order
         def shard(number: int) -> StoredMaps | None:
@@ -171,7 +174,7 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
 
         def stored(k: int) -> np.ndarray | None:
             number, id_ = places[k] if places else (images.shards[k], images.ids[k])
-            held = shard(number)
+            held = None if images.ids[k] in void else shard(number)
             found = None if held is None else held.read(id_, (images.sizes[k][0], images.sizes[k][1]))
             return None if found is None else found.copy()
 

@@ -41,6 +41,7 @@ from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics
 from faultscape.verbs.measure.signature import Measured, MeasuredShare
+from faultscape.verbs.predict.statistics import TRAINED
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import MeasureOptions
@@ -246,7 +247,9 @@ def _summarise(asked: Measurement, data: DataSet) -> MeasuredSet:
             write_manifest(asked.folder(data.name, name), kept)
             if asked.study is not None:
                 asked.study.reread()
-        failures[name] = [failure for part in kept.values() for failure in part.failures]
+        failures[name] = [
+            failure for part in kept.values() for failure in part.failures if failure[1] != TRAINED
+        ]
     scored = score_jobs.scores(asked, data)
     # an image counts as one failure, whichever of its files is wrong
     for name, found in scored.failures.items():

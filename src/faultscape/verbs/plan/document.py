@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from faultscape import __version__
-from faultscape.errors import ModelError, SelectionError
+from faultscape.errors import ModelError, OptionError, SelectionError
 from faultscape.nouns import JsonObject
 from faultscape.ranking.standings_json import written
 from faultscape.reading.study import LABELS, Study, opened
@@ -23,6 +23,7 @@ from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.forecast import forecast, label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
 from faultscape.verbs.plan.points import advise_points, look_at_points, point_numbers
+from faultscape.verbs.plan.pool import pool_outlook
 from faultscape.verbs.plan.prices import idle_costs, price, priced_duel
 from faultscape.verbs.plan.result import Costs, LabelPlan, PlanProvenance
 from faultscape.verbs.rank.artefact import STANDINGS, open_questions
@@ -58,6 +59,10 @@ def make_plan(options: PlanOptions) -> LabelPlan:
         of_images = None if of_points else options.selection
         if known and not study.classifies:
             count(study, known, engine=engine)
+        if options.pool and (study.classifies or len(models) == 1):
+            raise OptionError(
+                "--pool is about duels of label maps, and takes two models or more; leave it out"
+            )
         if len(models) == 1:
             return _written(study, options, _of_one(study, options, costs, truth, of_points))
         used, notes = facts.measured(study, models, of_images, truth, asked)
@@ -125,6 +130,9 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             recommended=recommended,
             pairs=tuple(pairs),
             points=points,
+            pool=pool_outlook(study, models, truth, seed=options.seed, engine=engine, workers=workers)
+            if options.pool
+            else None,
             notes=(
                 *near,
                 *idle_costs(options.cost, study.settings.task),

@@ -84,6 +84,53 @@ class PointNumbers(TypedDict):
     half_widths: NotRequired[list[HalfWidth]]
 
 
+class PoolSize(TypedDict):
+    """The mean outcome of duels in random pools of one size: distinct images ``chosen``, the concordance of
+    the slots, and how far the order of the models agrees with that of the pool of twice the size (Spearman),
+    None for the whole pool and where labels are missing.
+    """
+
+    images: int
+    pools: int
+    chosen: float
+    concordance: float
+    spearman: float | None
+
+
+class Twice(TypedDict):
+    """What twice as many ``images`` lead to expect: concordance, and agreement of the order of models with
+    that of this pool (Spearman), each [x, low, high] with a 95 % interval for one such pool; and which share
+    of the slots holds ``new`` images.
+    """
+
+    images: int
+    concordance: list[float] | None
+    spearman: list[float] | None
+    new: float
+
+
+class PoolPart(TypedDict):
+    """A part of the pool by its ``make`` (set=..., condition=..., tag=...), and random pools of its size:
+    their mean, and the ends between which 95 % of them lie.
+    """
+
+    make: str
+    images: int
+    concordance: float
+    random: list[float]
+
+
+class PoolOutlook(TypedDict):
+    """How the outcome of duels depends on the pool; ``labelled`` is the share of the images that the whole
+    pool chooses.
+    """
+
+    sizes: list[PoolSize]
+    twice: Twice
+    make: list[PoolPart]
+    labelled: float
+
+
 class DuelRow(TypedDict, total=False):
     """The work for duels with a given number of images per cell."""
 
@@ -185,6 +232,7 @@ class LabelPlan(Result):
     recommended: Recommended | None = None
     pairs: tuple[PairNeeded, ...] = ()
     points: PointNumbers | None = None
+    pool: PoolOutlook | None = None  # with --pool: outcomes by the size and make of the pool
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved

@@ -35,6 +35,7 @@ def plan(
     goal: Goal | None = None,
     selection: str | None = None,
     truth: str | None = None,
+    pool: bool = False,
     seed: int = 0,
     engine: str = "processes",
     workers: int | None = None,
@@ -67,8 +68,11 @@ def plan(
         preferably one drawn for it. Of points: the one with most answers, which can be named likewise.
     truth
         The labels that count; default: labels, or the only ones.
+    pool
+        Also say what duels choose in smaller pools, in parts of another make (set, condition, tag), and what
+        twice as many images would change.
     seed
-        Seed of the simulated outcomes.
+        Seed of the simulated outcomes, and of the parts of the pool.
     engine
         local, processes, ray or ray://HOST:PORT.
     workers

@@ -16,7 +16,15 @@ from faultscape.selection.catalogue import POINTS, find_selector
 from faultscape.standings import MOST_POINTS
 from faultscape.terminal_lines import number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
-from faultscape.verbs.plan.result import Costs, LabelPlan, LabelsUsed, Needed, PointNumbers, Recommended
+from faultscape.verbs.plan.result import (
+    Costs,
+    LabelPlan,
+    LabelsUsed,
+    Needed,
+    PointNumbers,
+    PoolOutlook,
+    Recommended,
+)
 from faultscape.verbs.plan.times import duration, hours_range
 
 QUESTIONS = {
@@ -54,6 +62,7 @@ def text(found: LabelPlan) -> str:
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
+    lines += [] if found.pool is None else ["", *_pool(found.pool)]
     lines += [line for note in found.notes for line in ("", *wrapped(f"Note: {note}"))]
     return "\n".join([*lines, *(["", *_next(found)] if found.recommended else [])])
 
@@ -367,6 +376,56 @@ def _duels(found: LabelPlan) -> list[str]:
         f"Duels, which show where models fail: at most {bound} slots",
         *table(head, [(r[0].rjust(13), *r[1:]) for r in rows]),
     ]
+
+
+def _pool(found: PoolOutlook) -> list[str]:
+    """Return the lines about pools of other sizes and of another make."""
+    ranked = any(row["spearman"] is not None for row in found["sizes"])
+    head = ("images", "pools", "chosen", "concordance", *(("order as in twice as many",) if ranked else ()))
+    twice = found["twice"]
+    rows = [
+        (
+            f"{row['images']:,}",
+            f"{row['pools']}",
+            f"{row['chosen']:,.0f}",
+            f"{row['concordance']:.3f}",
+            *((("" if row["spearman"] is None else f"{row['spearman']:.2f}"),) if ranked else ()),
+        )
+        for row in reversed(found["sizes"])
+    ]
+    said = [f"Of {twice['images']:,} images, {100 * twice['new']:.0f} % of the slots would hold new ones."]
+    if (fall := twice["concordance"]) is not None:
+        said.append(
+            f"The mean concordance of the slots would be {fall[0]:.3f} [{fall[1]:.3f}, {fall[2]:.3f}]; now it"
+            f" is {found['sizes'][0]['concordance']:.3f}."
+        )
+    if (order := twice["spearman"]) is not None:
+        said.append(
+            "The order of the models by their mean on the chosen images would agree with today's by Spearman"
+            f" {order[0]:.2f} [{order[1]:.2f}, {order[2]:.2f}]."
+        )
+    else:
+        said.append(
+            "What that does to the order of the models is unknown: it takes labels of what parts of the pool"
+            f" choose, and {100 * found['labelled']:.0f} % of what the whole chooses have one."
+        )
+    lines = [
+        "Would twice as many images change the outcome? Duels in random parts of the pool",
+        *table(head, [(row[0].rjust(6), *row[1:]) for row in rows]),
+        *wrapped(" ".join(said), "  "),
+    ]
+    if found["make"]:
+        made = [
+            (
+                row["make"],
+                f"{row['images']:,}",
+                f"{row['concordance']:.3f}",
+                f"{row['random'][0]:.3f} [{row['random'][1]:.3f}, {row['random'][2]:.3f}]",
+            )
+            for row in found["make"]
+        ]
+        lines += ["", *table(("part of the pool", "images", "concordance", "random parts of its size"), made)]
+    return lines
 
 
 def _next(found: LabelPlan) -> list[str]:

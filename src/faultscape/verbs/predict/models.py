@@ -27,6 +27,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.logs import Timing, log, read_failures
+from faultscape.study.trained_images import put_record, read_record, trained_by
 from faultscape.verbs.in_memory.models import as_sources
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict import changed_models, shard
@@ -89,6 +90,10 @@ def _predict(options: PredictOptions, declared: Declared | None = None) -> Predi
         takeover = Takeover(root, plans)
         with changing(root):
             takeover.begin(study)
+            for name in plans:  # maps of the network that it replaces stay until it is done
+                where = label_maps.predictions(root, name)
+                put_record(where, read_record(where) | trained_by(settings, name))
+            study.reread()
         try:
             resized = _run(study, settings, plans, mine, options, against, takeover)
         except FaultscapeError as error:
@@ -105,6 +110,8 @@ def _predict(options: PredictOptions, declared: Declared | None = None) -> Predi
         finally:
             catalogue.release_tables()
         with changing(root):
+            for name in plans.keys() - takeover.refused.keys() if not options.shard else ():
+                put_record(label_maps.predictions(root, name), trained_by(settings, name))
             study.reread()
             counts = {name: shard.settle(study, name) for name in given}
             empty = [

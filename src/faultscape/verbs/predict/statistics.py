@@ -8,8 +8,9 @@ by ``measure``, but the large confidence maps never reach the disk. DESIGN, end 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from faultscape.study.tables.corpus import Image, part_name
 
 VERSION = 7  # of the statistics: a new number makes every part stale
 WITH_CONFIDENCE = "+confidence"
+NO_MAP = "no map was found"
+TRAINED = "it trained this model, or stands for an image that did"
 # the definitions that affect statistics; the others affect only their summary
 _CHOICES = ("regions", "connectivity", "void", "absent", "scale", "match", "tolerance", "band")
 
@@ -48,13 +51,27 @@ class Reading:
 
 
 def state_of_stored(
-    settings: Settings, truth: str, maps: str | None, labels: Mapping[str, str], gone: Sequence[str] = ()
+    settings: Settings,
+    truth: str,
+    maps: str | None,
+    labels: Mapping[str, str],
+    gone: Sequence[str] = (),
+    trained: Collection[str] = (),
 ) -> str:
     """Return a key of a shard's stored maps, from the checksums of its truth and of a model's part, the
-    model's label mapping, and its labelled images that are ``gone``.
+    model's label mapping, its labelled images that are ``gone``, and the images that ``trained`` the model.
     """
     about = [settings.classes.counted, settings.size]
-    return key_of(about, truth, maps, meaning(settings.class_list, labels), *([list(gone)] if gone else []))
+    also = [[list(gone)] if gone else [], [["trained", *sorted(trained)]] if trained else []]
+    return key_of(about, truth, maps, meaning(settings.class_list, labels), *also[0], *also[1])
+
+
+def trained_by_shard(study: Study, name: str) -> dict[int, list[str]]:
+    """Return {shard: its images that trained a model, or stand for such}."""
+    found = dict[int, list[str]]()
+    for image, shard in study.corpus.shards_of(study.trained_on(name)).items():
+        found.setdefault(shard, []).append(image)
+    return found
 
 
 def basis(definitions: Definitions, classes: Classes, reading: Reading, *, with_classes: bool) -> list[Json]:
@@ -101,6 +118,7 @@ class AtOnce:
         places = table(self._classes)
         known = allowed(self._classes)
         self._truth = StoredMaps(label_maps.truth(root, truth), self._shard, places, known)
+        self._trained = Study(root).trained_on(name)
         self._places = narrow(table(self._classes, labels))
         self._rows: dict[str, Any] = {}
         self._failures: dict[str, str] = {}
@@ -111,8 +129,8 @@ class AtOnce:
         wanted = self._truth.read(id_, self._sizes[id_]) if id_ in self._sizes else None
         if wanted is None:
             return
-        if code is None:
-            self._failures[id_] = "no map was found"
+        if code is None or id_ in self._trained:
+            self._failures[id_] = NO_MAP if code is None else TRAINED
             return
         try:
             label_map = nearest(runs.decode(code, self._places), self._sizes[id_])
@@ -143,6 +161,7 @@ class Statistics:
         self._root = study.root
         self._settings = settings
         self._truth = truth
+        self._trained = partial(trained_by_shard, study)
         self._truths = study.manifest(label_maps.truth(study.root, truth))
         self._gone = study.labels_gone(truth)
         self._held: dict[str, dict[str, Part]] = {}
@@ -178,7 +197,12 @@ class Statistics:
         settings = self._settings
         truth = self._truths[part_name(shard)]
         state = state_of_stored(
-            settings, truth.sha256, maps, settings.models[name].labels, self._gone.get(shard, ())
+            settings,
+            truth.sha256,
+            maps,
+            settings.models[name].labels,
+            self._gone.get(shard, ()),
+            self._trained(name).get(shard, ()),
         )
         follows_from = basis(Definitions(), settings.class_list, Reading(), with_classes=True)
         return key_of(follows_from, state) + WITH_CONFIDENCE

@@ -31,6 +31,7 @@ from faultscape.reading.image_truths import Judge, View, find_judged, validation
 from faultscape.reading.study import Study
 from faultscape.study.folder import make_folder, put
 from faultscape.study.tables import label_maps, outputs
+from faultscape.study.trained_images import put_record, read_record
 from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.pixel_counts import counting_of
 from faultscape.verbs.predict.result import Masked
@@ -67,7 +68,10 @@ class UnknownMasks:
         """Write the masks of all models whose maps and doubt are stored; return how each was made."""
         self._study.reread()
         with self._study.writing():
-            return {_called(name): self._write(name) for name in self._names}
+            made = {_called(name): self._write(name) for name in self._names}
+            for name in self._names:  # what trained a model trained its masks
+                put_record(self._folder(name), read_record(label_maps.predictions(self._study.root, name)))
+        return made
 
     def options_of_models(self) -> PredictOptions:
         """Return the options with which `predict` reads the masks."""

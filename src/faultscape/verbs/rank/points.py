@@ -23,6 +23,7 @@ from faultscape.ranking.points.row import point_ranking
 from faultscape.ranking.points.totals import PointTotals
 from faultscape.ranking.replicates import FUTURE, POOL
 from faultscape.reading.choices import Voices, weights_note
+from faultscape.reading.evidence import pool_that_trained, trained_notes
 from faultscape.reading.points.evidence import (
     PointEvidence,
     added_by_image,
@@ -99,6 +100,7 @@ def standings_of_points(
         definitions=_definitions(study, asked, truth, where, found.weights),
         notes=(
             *point_notes(found, totals, scores, spread, study.selection(name).slots.definition),
+            *trained_notes(study, found.models, pool_that_trained(study, found.models), "image"),
             *([weights_note(found.weights)] if voices.weighted else ()),
         ),
         provenance=_provenance(study, asked, truth, where, closed),

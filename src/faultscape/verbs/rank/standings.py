@@ -74,6 +74,8 @@ def standings_of(
         extra,
     )
     drawn_from = study.drawn_from(now.models)
+    trained = evidence.trained_notes(study, now.models, panel.images, "labelled image")
+    known = replace(known, notes=[*known.notes, *trained])
     standings = _noted(_ranked(known, panel, asked, options), known, drawn_from)
     redrawn = asked.population == FUTURE or not artefact.is_by_chance(study, asked.selection)
     if redrawn and (number := _groups_counted(known, panel)) is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from faultscape.errors import FaultscapeError, counted
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.prediction.sources.network_folder import folder_of
+from faultscape.reading.evidence import trained_notes
 from faultscape.reading.scorers import fitted_again as methods_fitted_again
 from faultscape.reading.scorers import methods_of_model, unknown_methods
 from faultscape.reading.study import Study
@@ -48,13 +49,13 @@ def _of_all(about: MethodAbout, sets: Callable[[MethodAbout], tuple[str, ...]]) 
 
 
 def seen_beforehand(study: Study, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return a note for every model that has seen some of the images it is judged on, and for every model
-    with a temperature.
+    """Return a note for every model that some of the images trained, that has seen some of those that judge
+    it, or that has a temperature.
     """
     asked = _asked(study, conditions)
-    notes = list[str]()
+    notes = trained_notes(study, names, asked, "image")
     for name in names:
-        if seen := len(asked & _trained_on(study, name)):
+        if seen := len(asked & _trained_on(study, name) - study.trained_on(name)):
             notes.append(
                 f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images it is"
                 " evaluated on; its numbers there are too good"

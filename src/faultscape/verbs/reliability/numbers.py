@@ -2,7 +2,8 @@
 
 Conventions: slopes and draws are by unit (conditions.Units), the same for all models and conditions of a
 study, so means over conditions and differences of models need no second pass over the images. Images without
-counts of a model are left out; two models are compared on the images that both have.
+counts of a model are left out, as are those that trained it; two models are compared on the images that both
+have.
 """
 
 from __future__ import annotations
@@ -110,7 +111,9 @@ class ModelNumbers:
         self._units = units
         self._draws = draws
         where = pixel_counts.counts_folder(study.root, counts.name, MAPS)
-        self._maps = pixel_counts.read_map_counts(where, len(study.classes), counts.parts.get(MAPS, {}))
+        self._trained = study.trained_on(counts.name)
+        held = pixel_counts.read_map_counts(where, len(study.classes), counts.parts.get(MAPS, {}))
+        self._maps = {id_: row for id_, row in held.items() if id_ not in self._trained}
         self._codes = lru_cache(maxsize=1)(self._read_codes)
 
     @property
@@ -133,7 +136,10 @@ class ModelNumbers:
     def unanswered(self, images: Sequence[Image]) -> int:
         """Return how many of some images have no counts although their shards were counted."""
         lacking = self._counts.lacking[MAPS]
-        return sum(image.id not in self._maps and image.shard not in lacking for image in images)
+        return sum(
+            image.id not in self._maps and image.id not in self._trained and image.shard not in lacking
+            for image in images
+        )
 
     def counts_key(self, scorer: str, shard: int) -> str:
         """Return the key of the counts of a scorer (its folder) in a shard."""
@@ -290,6 +296,7 @@ class ModelNumbers:
             (id_, holdout): code
             for part, entry in sorted(self._counts.parts[scorer].items())
             for id_, holdout, code in pixel_counts.read_score_counts(where, part, entry)
+            if id_ not in self._trained
         }
 
 

@@ -115,8 +115,15 @@ def draw(study: Study, name: str, selector: str, given: dict[str, Any], options:
     return result
 
 
-def _why_none(study: Study, models: Sequence[str], images: int) -> str:
-    """Return why no image has an answer of every model: those that lack most, and the first reason."""
+def _why_none(study: Study, models: Sequence[str], images: int, trained: int) -> str:
+    """Return why no image has an answer of every model: those that lack most, and the first reason;
+    ``trained`` is how many of the images trained one.
+    """
+    if trained == images:
+        return (
+            f"all {images} images of the pool trained a model, or stand for such, so that none can compare it"
+            f" with others; collect images of other groups: `faultscape collect {study.place} IMAGES`"
+        )
     failed = [row for row in read_failures(study.root) if row.stage == "predict" and row.name in models]
     if not failed:
         return "there is no image that every model has an answer for"
@@ -227,15 +234,20 @@ def next_draws(
     if kind.chance and (claimed > 0).any():  # to say how far the images taken shift scores
         needs = [*dict.fromkeys([*needs, "expected"])]
     facts = gather(study, models, define, needs, known.get("trust"), engine=engine, workers=workers)
+    trained = evidence.pool_that_trained(study, models)
     if not facts["complete"].any():
-        raise SelectionError(_why_none(study, models, len(facts["complete"])))
+        raise SelectionError(_why_none(study, models, len(facts["complete"]), len(trained)))
     if weighs_votes(define) and "trust" in known:
         facts["trust"] = known["trust"]
     if kind.informed:
         define.setdefault("sharpness", fitted_sharpness(facts))
         facts["belief"] = _belief(define, facts, known, pool)
     notes = []
-    if left_out := int((~facts["complete"]).sum()):
+    if trained:
+        notes += evidence.trained_notes(study, models, trained, "image")
+        rest = len(pool) - len(trained)
+        notes.append(f"the draws, and what they estimate, are of the other {counted(rest, 'image')}")
+    if left_out := int((~facts["complete"]).sum()) - len(trained):
         notes.append(
             f"{left_out} of {len(pool)} images cannot be drawn: some model has no prediction for them"
             " (failures.csv)"

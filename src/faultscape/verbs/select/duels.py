@@ -21,9 +21,9 @@ from faultscape import ties
 from faultscape.classes.class_lists import resolve
 from faultscape.comparison import combinations
 from faultscape.errors import FixedSelectionError, OptionError, counted
-from faultscape.nouns import Definition, Scale, Slots
+from faultscape.nouns import Definition, Pairs, Scale, Slots
 from faultscape.progress import Tick
-from faultscape.reading import fill, pairs
+from faultscape.reading import evidence, fill, pairs
 from faultscape.reading.fill import task
 from faultscape.reading.study import Study
 from faultscape.selection import duel
@@ -33,7 +33,7 @@ from faultscape.selection.spares import extended
 from faultscape.study.folder import TEMPORARY
 from faultscape.study.settings import AS_WRITTEN
 from faultscape.study.tables import selections
-from faultscape.study.tables.corpus import part_name, pool, read_corpus
+from faultscape.study.tables.corpus import Image, part_name, pool, read_corpus
 from faultscape.study.tables.pool import read_pool
 from faultscape.verbs.select.replacement import (
     existing_selection,
@@ -98,6 +98,8 @@ def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOption
                 quartiles = from_json({"classes": define["scale"]}, classes, f"selection {name}")
             refuse_other_pool(study, old)
         result = search(study, models, define, title="select", engine=options.engine, workers=options.workers)
+        for note in evidence.trained_notes(study, models, evidence.pool_that_trained(study, models), "image"):
+            print(f"{note}; no duel of it asks about {'it' if note.startswith('1 ') else 'them'}")
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
         if old is not None:
@@ -224,19 +226,8 @@ def shard(job: DuelJob, tick: Tick) -> str:
     best = duel.empty(models, define)
     alone = duel.empty_alone(models, define)
     if rows:
-        classes = resolve(study.classes)
-        scale = (
-            from_json({"classes": define["scale"]}, classes, f"{job.study}: the scale")
-            if define["scale"]
-            else None
-        )
+        counts, scale, ranks, families = read_block(study, rows, models, define)
         places = np.arange(len(rows))
-        ranks = ties.tie_ranks(
-            [image.key for image in rows], ties.tie_seed(define), [image.id for image in rows]
-        )
-        groups: dict[str, int] = {}
-        families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
-        counts = pairs.read_block(study, rows, models)
         of = places if define["keep_duplicates"] else families
         agreement = None
         if job.ranks:
@@ -248,6 +239,21 @@ def shard(job: DuelJob, tick: Tick) -> str:
     beside = b"" if alone is None else alone.to_bytes()
     whole = len(data).to_bytes(_SIZE, "little") + data + beside
     return fill.leave(study.root, f"select-{part_name(job.number)}", whole)
+
+
+def read_block(
+    study: Study, rows: list[Image], models: tuple[str, ...], define: Definition
+) -> tuple[Pairs, Scale | None, np.ndarray, np.ndarray]:
+    """Return what a definition asks about the images of one shard: their counts, the quartiles that constrain
+    them, and (I,) their ranks among equals and numbers of their near-duplicate groups, both within the shard.
+    """
+    scale = None
+    if define["scale"]:
+        scale = from_json({"classes": define["scale"]}, resolve(study.classes), f"{study.place}: the scale")
+    ranks = ties.tie_ranks([image.key for image in rows], ties.tie_seed(define), [image.id for image in rows])
+    groups: dict[str, int] = {}
+    families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
+    return pairs.read_block(study, rows, models), scale, ranks, families
 
 
 def _tell_piles(slots: Slots) -> None:

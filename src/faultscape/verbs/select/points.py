@@ -20,6 +20,7 @@ from faultscape.ranking.planning.label_needs import apart_needed
 from faultscape.ranking.planning.point_needs import many_points, point_curve, points_for_score
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.totals import PointTotals
+from faultscape.reading import evidence
 from faultscape.reading.label_counts import refuse_waiting, tell_waiting
 from faultscape.reading.points.evidence import points_of_a_look, totals_from
 from faultscape.reading.points.needs import sampled_covariance
@@ -88,6 +89,8 @@ def draw_points(study: Study, name: str, given: dict[str, Any], options: SelectO
             define["masked"] = sorted(masked.union(define.get("masked", ())))
         run = {"engine": options.engine, "workers": options.workers}
         rows = next_points(study, Slots(models, define, held), number, truth=truth, masked=masked, **run)
+        for note in evidence.trained_notes(study, models, evidence.pool_that_trained(study, models), "image"):
+            print(f"{note}; no point lies there")
         result = Slots(models, define, (*held, *rows))
         about = {key: value for key, value in define.items() if key != "masked"}
         put_selection(study, name, result, anew=options.replace, number=len(rows), **about)

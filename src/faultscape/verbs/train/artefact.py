@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from faultscape import plug
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
-from faultscape.reading.artefact import METHOD, Artefact, Input, Instance, by_method, command, files_key
+from faultscape.reading.artefact import (
+    METHOD,
+    Artefact,
+    Input,
+    Instance,
+    by_method,
+    command,
+    files_key,
+    texts,
+)
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
+from faultscape.study.trained_images import ON, images_of
 from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
-from faultscape.verbs.inputs import CLASSES, LABELS, SETS
+from faultscape.verbs.inputs import CLASSES, SETS
+from faultscape.verbs.train.label_parts import key_of_labels, label_parts
 from faultscape.verbs.train.options import MEMBER_BLOCKS
 from faultscape.verbs.train.withheld import find_withheld
 
-METHOD_NUMBER = 3  # raised when the same options give a different training
+METHOD_NUMBER = 4  # raised when the same options give a different training
 MODELS = "models"
 NETWORK = "network.json"
 WEIGHTS = "weights.safetensors"
@@ -44,6 +56,23 @@ def _withheld(made: Instance) -> str:
 def _start(made: Instance) -> str | None:
     init = made.options.get("init")
     return NETWORKS.key(made.study, str(init)) if init else None
+
+
+def _labels(made: Instance) -> str:
+    study = made.study
+    if made.truth not in study.truths:
+        return ""
+    return key_of_labels(label_parts(study, made.truth, made.record))
+
+
+def _trained_on(made: Instance) -> str | None:
+    """Return a key of the images that trained a network on a selection, as they are now, without those that
+    were discarded.
+    """
+    if not made.record.get("selections"):
+        return None
+    wanted = images_of(made.record, ON).keys() - made.study.discarded.keys()
+    return key_of(sorted((image.id, image.key) for image in made.study.corpus.images(wanted)))
 
 
 def _negatives(made: Instance) -> str | None:
@@ -102,7 +131,23 @@ class _Networks(Artefact):
     def describe(self, study: Study, name: str) -> str:
         if not (about := self._network(study, name)):
             return f"{name}: training was interrupted; to continue: `{self.line(study, name)}`"
-        return f"{name}: {about.get('backbone')} with head {about.get('head')}"
+        record = self.record(study, name) or {}
+        chosen = texts(record.get("selections"))
+        parent = self.options(study, name).get("init")
+        from_ = f", continues {parent} on selection {', '.join(chosen)}" if chosen else ""
+        return f"{name}: {about.get('backbone')} with head {about.get('head')}{from_}"
+
+    def in_the_way(self, study: Study, name: str, options: Mapping[str, object]) -> str:
+        parent = options.get("init")
+        if parent and not self.exists(study, str(parent)):
+            return (
+                f"{parent}, from which it started, is gone; train that again, or remove"
+                f" {_folder(study, name)} (predictions stay)"
+            )
+        for chosen in texts((self.record(study, name) or {}).get("selections")):
+            if chosen not in study.selections:
+                return f"selection {chosen}, on which it was trained, is gone; restore its files"
+        return super().in_the_way(study, name, options)
 
     def waits(self, _study: Study, _name: str) -> bool:
         return True
@@ -115,7 +160,8 @@ NETWORKS = _Networks(
     where=f"{MODELS}/NAME/{NETWORK}",
     reads=(
         SETS,
-        LABELS,
+        Input("labels", _labels, "labels changed"),
+        Input("trained on", _trained_on, "images that trained it changed, left or were discarded"),
         Input("holdout", _withheld, "the withheld classes changed"),
         CLASSES,
         Input("start", _start, "the network that it started from changed"),

@@ -16,6 +16,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, StudyError, counted
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
+from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled
 from faultscape.verbs.train.options import TrainingData
@@ -38,6 +39,23 @@ class Examples:
         return {image.id for image, _ in self._images.rows}
 
     @property
+    def images(self) -> list[Image]:
+        """The rows of the images in the corpus."""
+        return [image for image, _ in self._images.rows]
+
+    @property
+    def new(self) -> int:
+        """How many of them, the first, are new to the network, and fill half of each batch; 0 if all count
+        the same.
+        """
+        return self._images.new
+
+    @property
+    def an_epoch(self) -> int:
+        """How many images an epoch shows: all, or the new ones and as many old ones."""
+        return 2 * self.new or len(self)
+
+    @property
     def roles(self) -> list[str]:
         """The role of each image; a made image has the role of its original."""
         return list(self._images.roles)
@@ -49,8 +67,8 @@ class Examples:
 
     @property
     def sets(self) -> set[str]:
-        """The sets of the images."""
-        return {image.set for image, _ in self._images.rows}
+        """The sets of the images; without those of a selection."""
+        return set(self._images.sets)
 
     def read(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the pixels (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError names an
@@ -78,15 +96,19 @@ class Examples:
 
 
 def find_examples(
-    study: Study, data: TrainingData, withheld: Withheld, taught: Taught | None = None
+    study: Study,
+    data: TrainingData,
+    withheld: Withheld,
+    taught: Taught | None = None,
+    labelled: LabelledImages | None = None,
 ) -> tuple[Examples, Examples]:
     """Return the training images and the validation images, of which there may be none; ``taught`` makes the
-    training images from the labelled ones where unknown objects teach.
+    training images from the ``labelled`` ones where unknown objects teach.
 
     Errors: OptionError for an unknown set; StudyError if nothing is labelled, or an image is in both.
     """
     watched = [data.validation] if data.validation else None
-    labelled = find_labelled(study, data.truth, data.set_, "train", "set")
+    labelled = labelled or find_labelled(study, data.truth, data.set_, "train", "set")
     train = Examples(labelled, withheld) if taught is None else taught(labelled, withheld)
     validation = Examples(find_labelled(study, data.truth, watched, "validation", "validation"), withheld)
     if not len(train):

@@ -1,4 +1,4 @@
-"""The labelled images of some sets of a study: where their labels are, and how to read one.
+"""The labelled images of some sets, or selections, of a study: where their labels are, and how to read one.
 
 Conventions: labels are those of one truth, for made sets those of their parents (`reading.image_truths`), as
 places of the class list (C for void), scaled to a size by the nearest pixel.
@@ -13,19 +13,35 @@ from functools import lru_cache
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, table
-from faultscape.errors import OptionError, closest
+from faultscape.errors import OptionError, StudyError, closest, counted
 from faultscape.reading.image_truths import Place, find_judged, with_labels
 from faultscape.reading.maps import StoredMaps
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image, part_name
+from faultscape.verbs.train.label_parts import label_digests
+
+SELECTION = "selection:"  # what names the labelled images of a selection as a set
 
 
 class LabelledImages:
-    """Labelled images of a study; `places` is safe for several threads."""
+    """Labelled images of a study; `places` is safe for several threads. Of the first ``new`` ones, half of
+    each batch is drawn, if there are any; ``sets`` are the sets that were named, by default those of the
+    images.
+    """
 
-    def __init__(self, study: Study, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]) -> None:
+    def __init__(
+        self,
+        study: Study,
+        rows: Sequence[tuple[Image, Place]],
+        roles: Sequence[str],
+        *,
+        new: int = 0,
+        sets: Sequence[str] | None = None,
+    ) -> None:
         self._study = study
+        self.new = new
+        self.sets = frozenset(image.set for image, _ in rows) if sets is None else frozenset(sets)
         self._classes = study.classes
         self.rows = tuple(rows)
         self.roles = tuple(roles)
@@ -45,10 +61,20 @@ class LabelledImages:
             )
 
     def key(self) -> str:
-        """Return a key of the images and of their labels."""
-        parts = sorted({(folder, shard) for _, (folder, shard, _) in self.rows})
-        held = [(folder, shard, self._checksum(folder, shard)) for folder, shard in parts]
-        return key_of([(image.id, image.digest) for image, _ in self.rows], held)
+        """Return a key of the images and of their labels; those of other images do not matter."""
+        wanted = dict[tuple[str, int], set[str]]()
+        for _, (folder, shard, id_) in self.rows:
+            wanted.setdefault((folder, shard), set()).add(id_)
+        digests = {
+            (folder, shard): label_digests(
+                self._study.root / folder, shard, self._checksum(folder, shard), wanted[folder, shard]
+            )
+            for folder, shard in sorted(wanted)
+        }
+        rows = [
+            (image.id, image.digest, digests[folder, shard][id_]) for image, (folder, shard, id_) in self.rows
+        ]
+        return key_of(rows, *([["new", self.new]] if self.new else []))
 
     def _open(self, folder: str, shard: int) -> StoredMaps:
         where = self._study.root / folder
@@ -62,20 +88,52 @@ class LabelledImages:
 def find_labelled(
     study: Study, truth: str | None, sets: Sequence[str] | None, role: str, option: str
 ) -> LabelledImages:
-    """Return the labelled images of some sets, or without sets the collected images with a role; OptionError
-    for an unknown set, naming the ``option``.
+    """Return the labelled images of some sets and selections (``selection:NAME``), or without any the
+    collected images with a role. OptionError for an unknown set, naming the ``option``, StudyError for a
+    selection without labels.
     """
     images = study.image_rows
     known = [*study.sets]
-    if lost := next((name for name in sets or () if name not in known), None):
+    chosen = dict.fromkeys(name for word in selections_of(sets) for name in study.selection(word).now.images)
+    if lost := next((name for name in sets_of(sets) if name not in known), None):
         raise OptionError(
             f"--{option} {lost!r}: the study has no such set; it has"
             f" {', '.join(known)}.{closest(lost, known)}"
         )
     judged = with_labels(study, find_judged(study, images, study.truth(truth)))
-    places = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
+    if sets and not sets_of(sets):
+        mine = [images[id_] for id_ in chosen if id_ in images]
+    else:
+        found = of_sets_or_role(images, sets_of(sets), role)
+        mine = [*found, *(images[id_] for id_ in chosen if id_ in images and images[id_] not in found)]
+    places = [(image, judged[image.id].semantic) for image in mine]
     rows = [(image, place) for image, place in places if place is not None]
-    return LabelledImages(study, rows, [role_of(image, images) for image, _ in rows])
+    if chosen and not any(image.id in chosen for image, _ in rows):
+        names = ", ".join(selections_of(sets))
+        raise StudyError(
+            f"--{option} {SELECTION}{names}: none of its {counted(len(chosen), 'image')} has a label; label"
+            f" them first: `faultscape label export {study.place}`"
+        )
+    named = sets_of(sets) if chosen else None
+    return LabelledImages(study, rows, [role_of(image, images) for image, _ in rows], sets=named)
+
+
+def selections_of(sets: Sequence[str] | None) -> list[str]:
+    """Return the names of the selections among sets.
+
+    >>> selections_of(["train", "selection:main"])
+    ['main']
+    """
+    return [word.removeprefix(SELECTION) for word in sets or () if word.startswith(SELECTION)]
+
+
+def sets_of(sets: Sequence[str] | None) -> list[str]:
+    """Return the sets that do not stand for a selection.
+
+    >>> sets_of(["train", "selection:main"])
+    ['train']
+    """
+    return [word for word in sets or () if not word.startswith(SELECTION)]
 
 
 def role_of(image: Image, images: Mapping[str, Image]) -> str:

@@ -68,6 +68,11 @@ class TaughtExamples(Examples):
         return super().ids | {image.id for image in self._negatives.images}
 
     @property
+    def images(self) -> list[Image]:
+        """The rows of the images in the corpus."""
+        return [*super().images, *self._negatives.images]
+
+    @property
     def roles(self) -> list[str]:
         """The role of each image; a made image has the role of its original."""
         return [*super().roles, *self._negatives.roles]

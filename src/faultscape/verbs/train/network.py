@@ -314,18 +314,24 @@ def _backbone(
     return about, None, None, ()
 
 
+def folder_of_start(root: Path, name: str) -> Path:
+    """Return the folder of the network to start from; ModelError if the study has none of this name."""
+    folder = root / "models" / name
+    if not (folder / descriptions.NETWORK).is_file():
+        known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
+        raise ModelError(
+            f"--init {name}: the study has no trained network with this name; it has"
+            f" {', '.join(known) or 'none'}; train it first, or start from another"
+            f".{closest(name, known)}"
+        )
+    return folder
+
+
 def _of_network(
     root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
 ) -> tuple[Description, Network, Path | None]:
     """Return the description of the network to start from, and its backbone with its weights."""
-    folder = root / "models" / str(options.init)
-    if not (folder / descriptions.NETWORK).is_file():
-        known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
-        raise ModelError(
-            f"--init {options.init}: the study has no trained network with this name; it has"
-            f" {', '.join(known) or 'none'}; train it first, or start from another"
-            f".{closest(str(options.init), known)}"
-        )
+    folder = folder_of_start(root, str(options.init))
     before = descriptions.read_description(folder)
     own = bool(before.own_function)
     if own:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 
 from faultscape.errors import counted
+from faultscape.standings import ENOUGH
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Trained:
     exported: str = ""  # path of network.onnx or network.pt2; '' without --export
     new: bool = True  # False if it was trained before, with the same options and data
     seconds: float = 0.0  # training time; 0 if it was trained before
+    parent: str = ""  # the network that it continues on images of selections; '' for none
+    selections: tuple[str, ...] = ()  # these selections
+    new_images: int = 0  # how many of its images are theirs; the others are mixed in
+    maps: int = 0  # how many maps it brought into the study, which it joined
 
     @property
     def source(self) -> str:
@@ -57,7 +62,18 @@ class Trained:
             lines.append(f"mean-field factor  {self.mean_field:g}{off}: lowest validation NLL")
         if self.exported:
             lines.append(f"exported {self.exported}")
-        lines.append(f"next: faultscape predict {quote(self.study)} {quote(f'{self.name}={self.source}')}")
+        if self.parent:
+            old = counted(self.images - self.new_images, "old image")
+            chosen = f"{counted(self.new_images, 'image')} of selection {', '.join(self.selections)}"
+            lines.append(f"continues {self.parent} on {chosen}, half of each batch, and {old}")
+            lines.append(f"joined the study with {counted(self.maps, 'map')}; its images do not judge it")
+            draw = f"--goal order --budget {ENOUGH} --as {quote(self.name)}"
+            lines.append(f"next: faultscape compare {quote(self.study)}")
+            lines.append(f"then: faultscape select {quote(self.study)} {draw}")
+        else:
+            lines.append(
+                f"next: faultscape predict {quote(self.study)} {quote(f'{self.name}={self.source}')}"
+            )
         return "\n".join(lines)
 
 
@@ -74,8 +90,9 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
-        named = [quote(f"{one.name}={one.source}") for one in self.networks.values()]
-        lines.append(f"next: faultscape predict {quote(self.study)} {' '.join(named)}")
+        named = [quote(f"{one.name}={one.source}") for one in self.networks.values() if not one.parent]
+        line = f"predict {quote(self.study)} {' '.join(named)}" if named else f"compare {quote(self.study)}"
+        lines.append(f"next: faultscape {line}")
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(

@@ -23,11 +23,13 @@ from faultscape.errors import MetricError, OptionError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
+from faultscape.reading.artefact import texts
 from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.folder import put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of
 from faultscape.study.tables.logs import log
+from faultscape.study.trained_images import BEFORE, ON, all_images_of, recorded
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import head_named
 from faultscape.uncertainty.export import export_network
@@ -40,9 +42,11 @@ from faultscape.uncertainty.training.patches import Photos
 from faultscape.uncertainty.training.validation import Images, validate
 from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.stress.blends.other_photos import OtherPhotos
-from faultscape.verbs.train import network
+from faultscape.verbs.train import lineage, network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
 from faultscape.verbs.train.examples import Examples, class_weights, find_examples
+from faultscape.verbs.train.label_parts import label_parts
+from faultscape.verbs.train.labelled_images import LabelledImages, selections_of
 from faultscape.verbs.train.negatives import Negatives, find_negatives, taught_by
 from faultscape.verbs.train.network import Wanted, folder_of
 from faultscape.verbs.train.options import MEMBER_BLOCKS, SEED, dropout_layers, head_options, swept
@@ -73,7 +77,7 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     study = opened(options.study)
     option, values = swept(options)
     if not option:
-        return _train_network(study, options)
+        return _one(study, options)
     networks: dict[str, Trained] = {}
     first = ""
     kind = head_named(options.head)
@@ -87,14 +91,28 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
         told = {"seed": value} if option == SEED else {"head_options": {**of_head, option: value}}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
-        networks[word] = _train_network(study.reread(), mine, first if option in _AT_PREDICTION else "")
+        networks[word] = _one(study.reread(), mine, first if option in _AT_PREDICTION else "")
         first = first or mine.name
     return Swept(options.study, option, networks)
 
 
-def _train_network(study: Study, options: TrainOptions, instead_of: str = "") -> Trained:
-    """Train one network; if ``instead_of`` names a network with the same weights, copy that one with the new
-    options instead.
+def _one(study: Study, options: TrainOptions, instead_of: str = "") -> Trained:
+    """Train one network; one that continues another on a selection then joins the study."""
+    if options.init:
+        network.folder_of_start(study.root, options.init)
+    if not lineage.continues(options) or study.classifies:
+        return _train_network(study, options, instead_of)
+    lineage.refuse_other_model(study, options.name)
+    options = lineage.taken_over(study, options)
+    labelled = lineage.find_continued(study, options)
+    return _joined(study, options, _train_network(study, options, instead_of, labelled))
+
+
+def _train_network(
+    study: Study, options: TrainOptions, instead_of: str = "", labelled: LabelledImages | None = None
+) -> Trained:
+    """Train one network, on the images of its options unless they are ``labelled``; if ``instead_of`` names a
+    network with the same weights, copy that one with the new options instead.
     """
     root = study.root
     if study.classifies:
@@ -113,7 +131,11 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
     withheld = find_withheld(study.stress, study.classes, options.data.withhold)
     negatives = find_negatives(study, options.data)
     train_on, watch_on = find_examples(
-        study, options.data, withheld, None if negatives is None else partial(taught_by, negatives)
+        study,
+        options.data,
+        withheld,
+        None if negatives is None else partial(taught_by, negatives),
+        labelled,
     )
     device = devices.pick(options.machine.device or "", "torch")
     with (
@@ -122,7 +144,7 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
         ),
         devices.fixed_threads(options.machine.threads or 0),
     ):
-        wanted = network.want(root, options, withheld, len(train_on))
+        wanted = network.want(root, options, withheld, train_on.an_epoch)
         key = _key(root, options, wanted, train_on, watch_on, negatives)
         provenance = _provenance(study, options, train_on, watch_on, withheld.names, key, negatives)
         if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
@@ -140,6 +162,18 @@ def _train_network(study: Study, options: TrainOptions, instead_of: str = "") ->
         return _result(
             options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun
         )
+
+
+def _joined(study: Study, options: TrainOptions, made: Trained) -> Trained:
+    """Return a network that continues another one, after it joined the study."""
+    record = NETWORKS.record(study.reread(), options.name) or {}
+    return replace(
+        made,
+        parent=str(options.init),
+        selections=tuple(texts(record.get("selections"))),
+        new_images=int(str(record.get("new_images", 0))),
+        maps=lineage.join(study, options, made.source),
+    )
 
 
 def _is_whole(folder: Path, wanted: Wanted) -> bool:
@@ -212,13 +246,26 @@ def _provenance(
     if isinstance(negatives, OtherPhotos):
         given = {**given, "negatives": os.path.abspath(negatives.name)}
     flags = flags_of(read_training(study.root / MODELS / options.init)) if options.init else []
-    made_with: JsonObject = {"arguments": given, "truth": truth, "sets": list(sets)}
+    trained_on = recorded(train_on.images, {})
+    before = all_images_of(NETWORKS.record(study, options.init) or {}) if options.init else {}
+    made_from = recorded(train_on.images, study.image_rows)
+    made_with: JsonObject = {
+        "arguments": given,
+        "truth": truth,
+        "sets": list(sets),
+        **({"selections": list(chosen)} if (chosen := selections_of(options.data.set_)) else {}),
+        ON: dict(trained_on),
+        BEFORE: {id_: key for id_, key in (before | made_from).items() if id_ not in trained_on},
+    }
+    parts = label_parts(study, truth, made_with)
     return {
         "key": key,
-        "inputs": dict(NETWORKS.inputs(study, options.name, made_with)),
+        "inputs": dict(NETWORKS.inputs(study, options.name, made_with | {"label_parts": parts})),
         **made_with,
+        "label_parts": parts,
         "withheld": list(withheld),
         "images": len(train_on),
+        **({"new_images": train_on.new} if train_on.new else {}),
         **({"flags": list(flags)} if flags else {}),
         **({"family": negatives.family} if negatives is not None else {}),
     }
@@ -267,6 +314,7 @@ def _train(
         train_on.called,
         options.smoothing or "each",
         None if photos is None else Photos(len(photos), photos.read),
+        train_on.new,
     )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
@@ -281,7 +329,7 @@ def _train(
     rows = _steps(
         folder,
         train(net, plan, task, folder / "checkpoint", str(provenance["key"]), machine, look),
-        plan.all_steps(len(train_on)),
+        plan.all_steps(train_on.an_epoch),
         str(provenance["key"]),
         look is not None,
     )

@@ -128,10 +128,10 @@ def _notes(job: ScoreJob, found: model_scores.Found) -> list[tuple[str, str]]:
     """
     name = job.name
     kind = job.kind
-    images = len(job.images.ids)
+    images = len(job.images.ids) - len(job.model.trained)
     notes = []
     have = len(found["usable"])
-    absent = sum(path is None for path in job.model.scores[kind])
+    absent = sum(path is None for path in job.model.scores[kind]) - len(job.model.trained)
     if kind != "anomaly" and absent:
         notes.append((name, f"{absent} of {images} images have no {kind}; its numbers are for the rest"))
     if kind != "anomaly" and (bad := images - have - absent) > 0:
