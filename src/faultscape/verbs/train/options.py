@@ -32,7 +32,8 @@ class TrainingData:
     Parameters
     ----------
     set_
-        A set to train on; default: all images of role train. Can be repeated.
+        A set to train on, or selection:NAME, the labelled images of a selection, half of each batch if
+        --init is given; default: all images of role train. Can be repeated.
     validation
         The validation set, on which the mean-field factor of a Gaussian process is also tuned; default:
         images of role validation, if there are any.
