@@ -1,7 +1,7 @@
 """Metrics of instances, which `measure` computes of a study when it is asked: PQ, and AP of scored masks.
 
-Conventions: they are listed with the other metrics of a model, and are not in per_image.parquet: AP is of a data
-set. Intervals are percentiles of draws of images, or of groups, with replacement; all models share the draws.
+Conventions: they are listed with the other metrics of a model, and are not in per_image.parquet: AP is of a
+data set. Intervals are percentiles of draws of images, or of groups, with replacement; all models share them.
 Source: Kirillov et al. 2019 (PQ); Lin et al. 2014 (AP).
 """
 
