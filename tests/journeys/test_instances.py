@@ -284,25 +284,20 @@ def test_a_folder_with_a_panoptic_file_is_that_file_and_its_pictures_count(
 
 
 def test_labels_that_change_leave_the_instances_of_other_images(held: MadeInstances, tmp_path: Path) -> None:
+    place = next(k for k, (_, classes, _) in enumerate(held.truth) if len(classes) > 1)
     document = json.loads((held.folder / "truth.json").read_text())
-    first = tmp_path / "first.json"
-    first.write_text(json.dumps(document))
-    document["annotations"] = document["annotations"][1:]
-    document["images"] = document["images"][:1]
+    mine = [row for row in document["annotations"] if row["image_id"] == place + 1]
     rest = tmp_path / "rest.json"
-    rest.write_text(
-        json.dumps(document | {"annotations": [r for r in document["annotations"] if r["image_id"] == 1]})
-    )
-    fs.label.import_(held.study, str(first), truth="second")
+    rest.write_text(json.dumps(document | {"images": [document["images"][place]], "annotations": mine[1:]}))
+    fs.label.import_(held.study, str(held.folder / "truth.json"), truth="second")
     again = fs.label.import_(held.study, str(rest), truth="second")
     assert isinstance(again, Imported)
     assert (again.new, again.replaced) == (0, 1)
     where = Path(held.study) / "truth" / "second"
     now = stored(where, held.study)
-    assert [len(now[id_]) for id_ in held.ids] == [
-        len(classes) - (k == 0) for k, (_, classes, _) in enumerate(held.truth)
-    ]
-    assert len(stored(where / "removed", held.study)[held.ids[0]]) == len(held.truth[0][1])
+    expected = [len(classes) - (k == place) for k, (_, classes, _) in enumerate(held.truth)]
+    assert [len(now[id_]) for id_ in held.ids] == expected
+    assert len(stored(where / "removed", held.study)[held.ids[place]]) == len(mine)
 
 
 def test_both_sides_are_means_over_the_classes_that_both_have(held: MadeInstances) -> None:
