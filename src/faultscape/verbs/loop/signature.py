@@ -22,6 +22,8 @@ def _check(options: LoopOptions) -> None:
         value = getattr(options, name)
         if value is not None and value < least:
             raise OptionError(f"--{name} must be {least} or more; got {value}")
+    if options.rate is not None and not 0 < options.rate < 1:
+        raise OptionError(f"--rate must be above 0 and below 1; got {options.rate}")
     if options.rounds > 1 and options.masks is None:
         raise OptionError("--rounds is for --masks: without a folder of masks, each round waits for labels")
 
@@ -34,6 +36,8 @@ def loop(
     images: int | None = None,
     judged: int | None = None,
     epochs: int | None = None,
+    rate: float | None = None,
+    backbone: str | None = None,
     masks: Place | None = None,
     rounds: int = 1,
     engine: str = "processes",
@@ -59,6 +63,10 @@ def loop(
         How many images each round draws to judge on (default 20).
     epochs
         How often a round shows each new image (default 20).
+    rate
+        The peak learning rate of a round (default 1e-4).
+    backbone
+        If the network's backbone is a Python file, file.py:function again, so that it runs.
     masks
         A folder with masks of all images, for rounds without people: only masks of images that a round asks
         for are read.

@@ -8,6 +8,7 @@ network is there. loop.json is written at each step.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import time
@@ -44,7 +45,7 @@ from faultscape.verbs.train.options import TrainingData, TrainingPlan
 if TYPE_CHECKING:
     from faultscape.verbs.options import LoopOptions
 
-_DEFAULTS = {"images": 10, "judged": 20, "epochs": 20}
+_DEFAULTS = {"images": 10, "judged": 20, "epochs": 20, "rate": 1e-4, "backbone": None}
 
 
 def go_on(options: LoopOptions) -> Looped:
@@ -73,9 +74,10 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
     asked: dict[str, Any] = {"model": before or _model(study, options.model)}
     for name, usual in _DEFAULTS.items():
         asked[name] = getattr(options, name) or held.get(name) or usual
-    asked["masks"] = str(Path(options.masks).absolute()) if options.masks else held.get("masks")
-    if asked["masks"] and not Path(asked["masks"]).is_dir():
-        raise OptionError(f"--masks {asked['masks']}: there is no such folder")
+    masks = os.path.abspath(options.masks) if options.masks else str(held.get("masks") or "")
+    if masks and not Path(masks).is_dir():
+        raise OptionError(f"--masks {masks}: there is no such folder")
+    asked["masks"] = masks
     return asked
 
 
@@ -126,6 +128,7 @@ class _Round:
         self.network = f"{asked['model']}-{len(rounds) + 1}"
         self.learn = f"{self.network}-learn"
         self.judge = f"{self.network}-judge"
+        self.seconds = float(str(_document(study).get("seconds", 0.0)))  # of training, in the open round
 
     def go_on(self) -> tuple[str, str] | None:
         """Do what can be done; return what the round waits for and the line for it, None once it is
@@ -144,23 +147,25 @@ class _Round:
             )
         if waiting := self._labelled(self.learn, "to learn from"):
             return waiting
-        start = time.perf_counter()
         if self.network not in self.study.reread().settings.models:
+            start = time.perf_counter()
             train(
                 place,
                 self.network,
                 init=self.parent,
                 data=TrainingData(set_=[f"selection:{self.learn}"]),
-                plan=TrainingPlan(epochs=self.asked["epochs"]),
+                plan=TrainingPlan(epochs=self.asked["epochs"], rate=self.asked["rate"]),
+                backbone=self.asked["backbone"],
             )
-        seconds = time.perf_counter() - start
+            self.seconds = time.perf_counter() - start
         self._compared()
         if self.judge not in self.study.reread().selections:
             select(place, as_=self.judge, goal="order", budget=self.asked["judged"], engine=self.engine)
         if waiting := self._labelled(self.judge, "to judge on"):
             return waiting
         rank(place, selection=self.judge, engine=self.engine)
-        self.rounds.append(self._outcome(seconds))
+        self.rounds.append(self._outcome())
+        self.seconds = 0.0
         self._write("")
         write_page(self.study.reread(), self.rounds)
         log(self.study.root, "loop", network=self.network, parent=self.parent)
@@ -194,7 +199,7 @@ class _Round:
         with tempfile.TemporaryDirectory() as folder:
             found = 0
             for image in study.selection(selection).now.images:
-                mask = Path(self.asked["masks"], f"{image}.png")
+                mask = Path(self.asked["masks"]) / f"{image}.png"
                 if image not in held and mask.is_file():
                     target = Path(folder, f"{image}.png")
                     target.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +208,7 @@ class _Round:
             if found:
                 import_(study.called, folder, truth=study.likely_truth)
 
-    def _outcome(self, seconds: float) -> Round:
+    def _outcome(self) -> Round:
         """Compare parent and child on the images that the round drew for it."""
         study = self.study.reread()
         slots = study.selection(self.judge).slots
@@ -223,7 +228,7 @@ class _Round:
             learnt,
             len(names),
             hours,
-            seconds,
+            round(self.seconds, 1),
             gain(seen, found.probability, found.pool),
             _which(names, fails[0] & ~fails[1]),
             _which(names, fails[0] & fails[1]),
@@ -232,13 +237,12 @@ class _Round:
 
     def _write(self, waits_for: str) -> None:
         study = self.study.reread()
-        arguments = {
-            name: value for name, value in self.asked.items() if value != _DEFAULTS.get(name) and value
-        }
+        given = {name: value for name, value in self.asked.items() if value and value != _DEFAULTS.get(name)}
         inputs = {"labels": labels_waited_for(study, waits_for)} if waits_for else {}
         held = {
             **{name: value for name, value in self.asked.items() if value},
             "rounds": [asdict(one) for one in self.rounds],
+            "seconds": self.seconds,
             OPEN: waits_for,
             "provenance": {"inputs": inputs, "arguments": given},
         }

@@ -76,8 +76,12 @@ def in_order(study: Study) -> list[str]:
 
 
 def is_superseded(study: Study, name: str) -> bool:
-    """Whether nothing is left to do for a selection because another replaced it."""
+    """Whether nothing is left to do for a selection because another replaced it, or a network learnt from it
+    and models came since.
+    """
     if is_replaced(study, name):
+        return True
+    if name in study.learnt_selections and SELECTION.changed(study, name) == {"added"}:
         return True
     return bool(SELECTION.changed(study, name) & {"models", "added", "maps"}) and bool(successor(study, name))
 
@@ -253,7 +257,9 @@ class _Selection(Artefact):
         slots = study.selections[name].slots
         now = study.selection(name).now
         heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
-        place = f"; replaced by {heir}" if is_superseded(study, name) else ""
+        learnt = study.learnt_selections.get(name)
+        place = f"; {learnt} learnt from it" if learnt else ""
+        place = f"; replaced by {heir}" if heir and is_superseded(study, name) else place
         lacks = lacks_sizes(study, name)
         sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
         what = counted(now.asked, "point" if study.selections[name].slots.points else "image")
