@@ -37,7 +37,7 @@ class Round:
         return (
             f"{self.network}: {x:+.1f} points of mIoU from {self.parent}{ends}; learnt from"
             f" {counted(self.learnt, 'image')}, judged on {self.judged} ({self.hours:.0f} h of labelling,"
-            f" {self.seconds:.0f} s of training); failures: {len(self.cured)} cured, {len(self.kept)} kept,"
+            f" {self.seconds:,.0f} s of training); failures: {len(self.cured)} cured, {len(self.kept)} kept,"
             f" {len(self.new)} new"
         )
 

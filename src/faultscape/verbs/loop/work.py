@@ -185,9 +185,7 @@ class _Round:
         self._write(selection if left else "")
         if not left:
             return None
-        words = (
-            f"round {len(self.rounds) + 1} waits for masks of {counted(left, 'image')} {why} ({selection})"
-        )
+        words = f"round {len(self.rounds) + 1} waits for masks of {counted(left, 'image')} {why}: {selection}"
         if self.asked["masks"]:
             words += f"; {self.asked['masks']} has none of them"
         return words, export_line(study, selection)
