@@ -310,11 +310,6 @@ class Study:
         return trained_images.standing_for(self.corpus, frozenset(record.values()))
 
     @cached_property
-    def learnt_selections(self) -> dict[str, str]:
-        """{selection: a network of the study that learnt from its images}."""
-        return trained_images.learnt_selections(self.root / "models")
-
-    @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
         """{model: its existing parts that are in its manifest}."""
         folders = {model: label_maps.predictions(self.root, model) for model in self.models}

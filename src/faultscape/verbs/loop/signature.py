@@ -75,8 +75,8 @@ def loop(
     engine
         local, processes, ray or ray://HOST:PORT.
 
-    >>> done = fs.loop("study", model="unet", masks="masks", engine="local")
-    >>> done.rounds[0].network
+    >>> done = fs.loop("study", model="unet", masks="masks", engine="local")  # doctest: +SKIP
+    >>> done.rounds[0].network  # doctest: +SKIP
     'unet-1'
     """
     ...
