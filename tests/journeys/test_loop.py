@@ -91,7 +91,9 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
 ) -> None:
     study = trained.study
     assert "there are old, other: name one with --model" in refused_text("loop", study)
-    assert "is no network of this study" in refused_text("loop", study, "--model", "nobody")
+    assert "expected a network that `faultscape train` made" in refused_text(
+        "loop", study, "--model", "nobody"
+    )
     assert "there is no such folder" in refused_text(
         "loop", study, "--model", "old", "--masks", tmp_path / "no"
     )

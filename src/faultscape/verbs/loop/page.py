@@ -48,7 +48,7 @@ def _kind(study: Study, one: Round, kind: str, words: str) -> dict[str, object]:
 
 
 def _cell(study: Study, one: Round, image: str) -> dict[str, object]:
-    """Return the photo of an image, its truth, and what both networks said."""
+    """Return an image, its truth, and what both networks said."""
     about = study.corpus.by_id([image]).get(image)
     if about is None:
         return {"caption": f"{image} has left the study", "views": []}

@@ -42,7 +42,7 @@ def loop(
     rounds: int = 1,
     engine: str = "processes",
 ) -> Looped:
-    """Go on with rounds of choosing, labelling, training and judging: a network learns from images on which
+    """Continue rounds of choosing, labelling, training and judging: a network learns from images on which
     models differ most, and is judged on images that trained nothing.
 
     Each line does what can be done now, and ends where people are to label, with the line to type next. A

@@ -1,4 +1,4 @@
-"""Go on with the rounds of a study: choose, label, train, judge (Yan et al. 2021, section 5).
+"""The rounds of a study: choose, label, train, judge (Yan et al. 2021, section 5).
 
 Conventions: where a round stands follows from what is there. Round k of MODEL makes the selection
 ``MODEL-k-learn``, the network ``MODEL-k``, and the selection ``MODEL-k-judge``, which is drawn once the
@@ -68,7 +68,7 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
     before = str(held.get("model", ""))
     if options.model and before and options.model != before:
         raise OptionError(
-            f"--model {options.model}: the rounds of this study are those of {before}; go on with that, or"
+            f"--model {options.model}: the rounds of this study are those of {before}; continue these, or"
             f" move {LOOP.path(study)} away to begin others"
         )
     asked: dict[str, Any] = {"model": before or _model(study, options.model)}
@@ -87,7 +87,7 @@ def _model(study: Study, named: str | None) -> str:
     if named is not None and named not in trained:
         there = f"those are {', '.join(trained)}" if trained else "there is none yet"
         raise ModelError(
-            f"--model {named}: is no network of this study that `faultscape train` made and `predict` knows;"
+            f"--model {named}: expected a network that `faultscape train` made and `predict` knows;"
             f" {there}.{closest(named, trained)}"
         )
     if named is None and len(trained) != 1:
