@@ -1,4 +1,4 @@
-"""loop: rounds in which a network learns from images on which models fail."""
+"""loop: rounds in which a network learns from its failures."""
 
 from __future__ import annotations
 
