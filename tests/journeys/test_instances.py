@@ -15,7 +15,11 @@ import made_instances
 from faultscape.errors import FaultscapeError
 from faultscape.maps import instances
 from faultscape.maps.instances import Instances
+from faultscape.nouns import Slot
+from faultscape.reading.instances.judgement import judge
+from faultscape.reading.instances.transfer import OTHERS, OWN, compare, conclusion
 from faultscape.reading.study import Study
+from faultscape.reporting.competition.figure_data import FigureData
 from faultscape.study.tables import label_maps
 from faultscape.verbs.label.result import Imported
 from made_instances import MadeInstances
@@ -141,3 +145,107 @@ def test_panoptic_files_that_lie_are_refused_in_one_line(
     (tmp_path / "panoptic").symlink_to(held.folder / "panoptic")
     with refused(FaultscapeError, says):
         fs.predict(held.study, {"wrong": str(path)}, engine="local")
+
+
+def test_duels_by_panoptic_quality_are_those_of_least_quality(
+    held: MadeInstances, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = fs.options.MapRules(concordance="pq", constraints="none")
+    fs.compare(held.study, engine="local")
+    capsys.readouterr()
+    fs.select(held.study, as_="by-pq", maps=rules, engine="local")
+    assert (
+        "pq is of instances of results, panoptic and connected regions of the maps of maps; models are scored"
+        " by miou" in capsys.readouterr().out
+    )
+    slots = Study(held.study).selection("by-pq").slots
+    assert (slots.definition["concordance"], slots.definition["combined"]) == ("miou", "pq")
+    ground = 9
+    for row in slots.chosen:
+        assert isinstance(row, Slot)
+        if {row.defender, row.attacker} != {"panoptic", "results"}:
+            continue
+        values = {}
+        for id_, (masks, classes, scores), (numbers, meant) in zip(
+            held.ids, held.results, held.panoptic, strict=True
+        ):
+            order = np.argsort(scores, kind="stable")
+            drawn = made_instances.numbers_of(masks[order])
+            of = {10 * (k + 1): classes[n] for k, n in enumerate(order.tolist())} | {5: ground}
+            drawn = np.where(drawn, drawn, 5)
+            shown = {n: c for n, c in of.items() if (drawn == n).any()}
+            found = fs.metrics.panoptic(
+                drawn, np.where(numbers, numbers, 5), shown, {**meant, 5: ground}
+            ).per_class
+            values[id_] = np.nanmean([found[c]["pq"] for c in (1, 2) if c in found])
+        assert values[row.image] == min(values.values())
+
+
+def test_panoptic_quality_alone_cannot_come_from_counts() -> None:
+    pairs = fs.comparison.count({"a": np.array([[0, 1]]), "b": np.array([[1, 1]])}, 2)
+    with refused(FaultscapeError, "concordance pq: it needs label maps, and these are counts"):
+        fs.selection.duels(pairs, "pq")
+    with refused(FaultscapeError, "and pq only chooses images; write miou.pq"):
+        fs.selection.duels(pairs, "pq+miou")
+
+
+def precision_on(held: MadeInstances, images: list[str]) -> dict[int, float]:
+    places = [held.ids.index(image) for image in images]
+    true, said = [held.truth[k] for k in places], [held.results[k] for k in places]
+    return fs.metrics.mask_average_precision(
+        [masks for masks, *_ in true],
+        [masks for masks, *_ in said],
+        [classes for _, classes, _ in true],
+        [classes for _, classes, _ in said],
+        [scores for *_, scores in said],
+        crowds=[crowd for *_, crowd in true],
+    ).per_class
+
+
+def test_how_much_lower_instances_are_on_chosen_images_than_on_random_ones(held: MadeInstances) -> None:
+    study = Study(held.study)
+    found = judge(study, study.models, "labels")
+    chosen = {
+        id_: ("panoptic", "maps") if k % 2 else ("results", "maps") for k, id_ in enumerate(held.ids[:8])
+    }
+    random = held.ids[5:]
+    rows = {(row.metric, row.model, row.on): row for row in compare(found, chosen, random, {}, np.arange(14))}
+    mine = [image for image, models in chosen.items() if "results" in models]
+    others = [image for image in chosen if image not in mine]
+    for on, images in ((OWN, mine), (OTHERS, others)):
+        row = rows["mask_ap", "results", on]
+        one, other = precision_on(held, images), precision_on(held, random)
+        both = [c for c in (1, 2) if not np.isnan(one[c] + other[c])]
+        expected = [np.mean([side[c] for c in both]) for side in (one, other)]
+        assert [row.chosen, row.random] == pytest.approx(expected, abs=1e-12)
+        assert row.lower == pytest.approx(expected[1] - expected[0])
+        assert (row.chosen_images, row.random_images) == (len(images), 9)
+        assert np.isnan(row.low)  # four images are too few
+    assert ("instance_pq", "maps", OTHERS) not in rows  # it fought every duel
+    assert ("mask_ap", "panoptic", OWN) not in rows
+    each = [rows["instance_pq", name, OTHERS].lower for name in ("results", "panoptic")]
+    assert rows["instance_pq", "", OTHERS].lower == pytest.approx(np.mean(each))
+    assert rows["instance_pq", "", OTHERS].low < rows["instance_pq", "", OTHERS].lower
+    assert "on images that other models' duels chose: instance PQ " in conclusion([*rows.values()])
+
+
+def test_a_draw_that_is_the_chosen_images_is_not_lower(held: MadeInstances) -> None:
+    study = Study(held.study)
+    found = judge(study, ["results"], "labels")
+    chosen = dict.fromkeys(held.ids, ("a", "b"))
+    for row in compare(found, chosen, held.ids, {}, np.arange(14)):
+        assert (row.lower, row.low, row.high) == (0, 0, 0)
+
+
+def test_the_figure_of_instances_has_one_line_and_a_drawing(held: MadeInstances) -> None:
+    fs.compare(held.study, engine="local")
+    rules = fs.options.MapRules(constraints="class")
+    fs.select(held.study, as_="duels", maps=rules, engine="local")
+    figure = fs.show(held.study, figure="instances", selection="duels")
+    assert isinstance(figure, FigureData)
+    assert repr(figure).splitlines()[1] == figure.conclusion
+    assert {row["random_images"] for row in figure.records} == {len(held.ids)}  # the whole pool is labelled
+    figure.plot()
+    with refused(FaultscapeError, "has no duels; figure instances compares"):
+        fs.select(held.study, as_="draw", selector="random", budget=12)
+        fs.show(held.study, figure="instances", selection="draw")

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from faultscape.reading.study import Study
 
 
+def models_with_instances(study: Study) -> list[str]:
+    """Return the models of which at least one image was stored with instances."""
+    found = list[str]()
+    for model in study.models:
+        folder = label_maps.predictions(study.root, model)
+        parts = study.manifest(folder)
+        if any(label_maps.read_instances(folder, int(name), part) for name, part in parts.items()):
+            found.append(model)
+    return found
+
+
 class ShardSegments:
     """The segments of some images of one shard; a model has none of images that trained it."""
 
