@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faultscape.arguments import Size, plain
 from faultscape.choices import ClassWeights, Optimiser, Schedule
@@ -110,7 +110,7 @@ class TrainingPlan:
     validate_every: float | None = None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """The given numbers of the plan; sizes as (width, height). Dropout is the network's."""
         given = {name: value for name, value in vars(self).items() if value is not None and name != "dropout"}
         for name in ("size", "crop"):
