@@ -49,3 +49,53 @@ def test_results_are_judged_by_the_labels(exported: Path) -> None:
     assert 0 < judged.stats[0] < 1
     of_masks = coco.COCO(str(exported / "models" / "model-0" / "instances.json"))
     assert [a["area"] for a in results.anns.values()] == [a["area"] for a in of_masks.anns.values()]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_average_precision_of_masks_is_that_of_its_evaluation(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truths, said = [], []
+    for image in range(12):
+        for _ in range(rng.integers(0, 40)):
+            mask = np.zeros((40, 50), bool)
+            top, left = rng.integers(0, 35), rng.integers(0, 45)
+            mask[top : top + rng.integers(2, 15), left : left + rng.integers(2, 15)] = True
+            class_ = int(rng.integers(1, 5))
+            truths.append((image, class_, mask, bool(rng.random() < 0.1)))
+            for _ in range(rng.integers(0, 25)):  # of some, more than the 100 that count
+                moved = np.roll(mask, rng.integers(-2, 3), rng.integers(0, 2))
+                said.append((image, class_, moved, float(rng.integers(0, 50)) / 50))
+    document = {
+        "images": [{"id": k, "height": 40, "width": 50} for k in range(12)],
+        "categories": [{"id": c} for c in range(1, 5)],
+        "annotations": [
+            {"id": k, "image_id": image, "category_id": c, "iscrowd": int(crowd), **coded(mask)}
+            for k, (image, c, mask, crowd) in enumerate(truths, 1)
+        ],
+    }
+    reference = coco.COCO()
+    reference.dataset = document
+    reference.createIndex()
+    results = [{"image_id": i, "category_id": c, "score": s, **coded(m)} for i, c, m, s in said]
+    judged = cocoeval.COCOeval(reference, reference.loadRes(results), "segm")
+    judged.evaluate()
+    judged.accumulate()
+    judged.summarize()
+
+    def by_image(rows: list[tuple], at: int) -> list:
+        return [np.array([row[at] for row in rows if row[0] == k]) for k in range(12)]
+
+    none = np.zeros((0, 40, 50), bool)
+    true, other = ([each if len(each) else none for each in by_image(rows, 2)] for rows in (truths, said))
+    found = fs.metrics.mask_average_precision(
+        true, other, by_image(truths, 1), by_image(said, 1), by_image(said, 3), crowds=by_image(truths, 3)
+    )
+    assert [found.ap, found.ap50, found.ap75] == pytest.approx(judged.stats[:3].tolist(), abs=1e-9)
+
+
+def coded(mask: np.ndarray) -> dict:
+    """A mask as pycocotools writes it."""
+    from pycocotools import mask as masks
+
+    code = masks.encode(np.asfortranarray(mask.astype(np.uint8)))
+    return {"segmentation": code, "area": int(mask.sum()), "bbox": [0, 0, 1, 1]}

@@ -21,6 +21,7 @@ from faultscape.errors import LabellingError
 from faultscape.formats import coco
 from faultscape.formats.label_tools import coco_masks, coco_panoptic
 from faultscape.formats.label_tools.tool_labels import DrawnImage
+from faultscape.maps.instances import runs_of_mask
 from refusals import refused
 
 SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -59,7 +60,7 @@ def plain_text(mask: np.ndarray) -> str:
 
 @pytest.mark.parametrize(("name", "mask"), [*made_masks.masks()])
 def test_run_lengths_have_the_very_text_of_cocos_own_tool(name: str, mask: np.ndarray) -> None:
-    text = coco.text_of_runs(coco.runs_of_mask(mask > 0))
+    text = coco.text_of_runs(runs_of_mask(mask > 0))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == OF_PYCOCOTOOLS[name]
     assert (coco.mask_of({"size": [*mask.shape], "counts": text}, mask.shape) == (mask > 0)).all()
 
@@ -72,7 +73,7 @@ def test_run_lengths_have_the_very_text_of_cocos_own_tool(name: str, mask: np.nd
 def test_run_lengths_become_text_as_digit_by_digit_and_back(seed: int, density: float, wide: int) -> None:
     rng = np.random.default_rng(seed)
     mask = (rng.random(rng.integers(1, 9, 2)) < density).repeat(wide, 0).repeat(wide, 1)
-    runs = coco.runs_of_mask(mask)
+    runs = runs_of_mask(mask)
     text = coco.text_of_runs(runs)
     assert text == plain_text(mask)
     assert coco.runs_of_text(text, mask.size).tolist() == runs.tolist()
@@ -106,7 +107,7 @@ def test_the_official_sample_has_the_text_that_is_written(data: Path) -> None:
     for row in rows:
         size = tuple(row["segmentation"]["size"])
         mask = coco.mask_of(row["segmentation"], size)
-        assert coco.text_of_runs(coco.runs_of_mask(mask)) == row["segmentation"]["counts"]
+        assert coco.text_of_runs(runs_of_mask(mask)) == row["segmentation"]["counts"]
         assert int(mask.sum()) == row["area"]
 
 

@@ -61,6 +61,7 @@ def _room(room: str, names: str, arrays: Mapping[str, np.ndarray], /, **more: An
     return {f"{room}.{name}": Case(getattr(shelf, name), arrays, more) for name in names.split()}
 
 
+SEGMENTS = {0: 0, 1: 1, 2: 1}
 PAIR = {"truth": MAP, "prediction": OTHER}
 JUDGED = {"score": SCORE, "anomaly": MASK}
 SURE = {"confidence": SCORE, "correct": MASK == 1, "valid": MASK < 2}
@@ -83,6 +84,18 @@ OF_SCORES = {
 HOLDOUT = fs.stressors.hold_out(resolve(3), ["class-1"])
 CASES: dict[str, Case] = {
     **_room("metrics", "measure_maps regions", {"truth": TRUTH, "prediction": PREDICTION}, classes=3),
+    **_room("metrics", "panoptic", PAIR, truth_classes=SEGMENTS, predicted_classes=SEGMENTS),
+    "metrics.mask_average_precision": Case(
+        lambda **given: fs.metrics.mask_average_precision(
+            given["truth"], given["prediction"], [given["classes"]] * 4, [[0, 1]] * 4, given["scores"]
+        ),
+        {
+            "truth": np.stack([TRUTH == 1, TRUTH == 2], 1),
+            "prediction": np.stack([PREDICTION == 1, PREDICTION == 2], 1),
+            "classes": np.array([0, 1]),
+            "scores": SCORE[:4, :2],
+        },
+    ),
     **_room("metrics", " ".join(of_maps.FUNCTIONS), {"truth": TRUTH, "prediction": PREDICTION}, classes=3),
     **{
         f"metrics.{name}": Case(getattr(fs.metrics, name), OF_SCORES[of_scores.kind_of(metric)])

@@ -13,6 +13,7 @@ import made
 from faultscape.errors import FaultscapeError, ModelError
 from faultscape.formats import coco
 from faultscape.maps import runs
+from faultscape.maps.instances import runs_of_mask
 from faultscape.prediction import catalogue
 from faultscape.prediction.batches import NO_MAP, Row
 from faultscape.prediction.source import Opening, Part, Request
@@ -38,7 +39,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
 def box(top: int, left: int, bottom: int, right: int, *, text: bool = True) -> dict[str, Any]:
     mask = np.zeros(SIZE, bool)
     mask[top:bottom, left:right] = True
-    counts = coco.runs_of_mask(mask)
+    counts = runs_of_mask(mask)
     return {"size": [*SIZE], "counts": coco.text_of_runs(counts) if text else counts.tolist()}
 
 

@@ -77,6 +77,10 @@ from .functions.of_scores import object_recall_smallest as object_recall_smalles
 from .functions.of_scores import p_accurate_certain as p_accurate_certain
 from .functions.of_scores import p_uncertain_inaccurate as p_uncertain_inaccurate
 from .functions.of_scores import pavpu as pavpu
+from .instances.mask_precision import MaskPrecision as MaskPrecision
+from .instances.mask_precision import mask_average_precision as mask_average_precision
+from .instances.panoptic_counts import Panoptic as Panoptic
+from .instances.panoptic_counts import panoptic as panoptic
 from .intervals.map_intervals import measure_maps as measure_maps
 from .metric import Metric as Metric
 from .metric import metric_of_maps as metric_of_maps
