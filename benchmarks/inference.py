@@ -160,7 +160,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     given = parser.parse_args()
     print(f"{CORES} cores, load {os.getloadavg()[0]:.1f}")
-    print("| network | bare, frames a second | at most | `predict` | at most | kept | seconds to start |")
+    print(
+        "| network | bare, frames a second | and decoding | `predict` | share with decoding | share"
+        " | seconds to start |"
+    )
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         drawn = scene_classes()
