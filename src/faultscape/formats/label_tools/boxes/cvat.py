@@ -50,5 +50,7 @@ def _add(shape: SaidShape, said: SaidBoxes, where: str) -> None:
         raise LabellingError(
             f"{where}: the box is rotated by {shape.said['rotation'][:12]} degrees; draw it upright"
         )
-    corners = (number(shape.said.get(key), key, where) for key in ("xtl", "ytl", "xbr", "ybr"))
-    said.boxes.append((shape.said.get("label", "").strip(), pixel_box(*corners, where)))
+    left, top, right, bottom = (
+        number(shape.said.get(key), key, where) for key in ("xtl", "ytl", "xbr", "ybr")
+    )
+    said.boxes.append((shape.said.get("label", "").strip(), pixel_box(left, top, right, bottom, where)))

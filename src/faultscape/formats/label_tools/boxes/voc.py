@@ -51,11 +51,9 @@ def read(path: Path) -> BoxFile:
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise LabellingError(f"{path}: is not valid XML: {' '.join(str(error).split())[:200]}") from None
     head = reader.head
-    sides = [
-        int(side) if re.fullmatch("[0-9]{1,9}", side) else None
-        for side in map(head.get, ("width", "height"), ("", ""))
-    ]
-    said = SaidBoxes(head.get("filename") or path.stem, "", size_of(*sides), f"{path}")
+    sides = [head.get(side, "") for side in ("width", "height")]
+    whole = [int(side) if re.fullmatch("[0-9]{1,9}", side) else None for side in sides]
+    said = SaidBoxes(head.get("filename") or path.stem, "", size_of(*whole), f"{path}")
     for k, held in enumerate(reader.objects):
         with said.reading():
             _add(held, said, f"{path}, object {k}")
