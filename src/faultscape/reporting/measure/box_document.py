@@ -53,7 +53,6 @@ class BoxDocument(TypedDict):
     images: int
     units: Mapping[str, Json]
     boxes: dict[str, int]
-    fill: dict[str, float]
     bounds: list[ClassBoundRow]
     certain: list[CertainRow]
     pairs: list[ClassBoundRow]

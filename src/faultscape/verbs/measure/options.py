@@ -34,16 +34,12 @@ class StudyPart:
     boxes
         What boxes around objects say (`label import --boxes`): bounds on each class's precision, recall and
         IoU. OUT is then STUDY/measures-boxes/TRUTH.
-    fill
-        With --boxes: the least share of the pixels inside its boxes that a class covers, an assumption, such
-        as .5, or car=.6 for one class. Repeat it for more.
     """
 
     set_: list[str] | None = None
     holdout: str | None = None
     selection: str | None = None
     boxes: bool = False
-    fill: list[str] | None = None
 
     @property
     def given(self) -> bool:

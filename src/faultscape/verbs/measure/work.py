@@ -60,8 +60,6 @@ def _measure_folders(options: MeasureOptions) -> Measured:
     """Measure a study, or folders."""
     if options.part.boxes:
         return measure_boxes(options)
-    if options.part.fill:
-        raise OptionError("--fill applies to boxes; add --boxes")
     if options.part.selection is not None:
         return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))

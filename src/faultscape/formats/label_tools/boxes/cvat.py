@@ -45,7 +45,7 @@ def _add(shape: SaidShape, said: SaidBoxes, where: str) -> None:
     if shape.kind != "box":
         if without_area(shape.kind, shape.said):
             return
-        raise LabellingError(f"{where}: is a {shape.kind}; with --boxes only boxes are read")
+        raise LabellingError(f"{where} ({shape.kind}): with --boxes only boxes are read")
     if number(shape.said.get("rotation", "0"), "rotation", where) % 360:
         raise LabellingError(
             f"{where}: the box is rotated by {shape.said['rotation'][:12]} degrees; draw it upright"

@@ -69,7 +69,7 @@ def _add(result: Any, said: SaidBoxes, where: str) -> None:
     if kind not in AREAS:
         return
     if AREAS[kind] != "rectangle":
-        raise LabellingError(f"{where}: is a {AREAS[kind]}; with --boxes only rectangles are read")
+        raise LabellingError(f"{where} ({AREAS[kind]}): with --boxes only rectangles are read")
     value = result.get("value")
     if not isinstance(value, dict):
         raise LabellingError(f"{where}: has no value")

@@ -47,7 +47,7 @@ def _add(shape: Any, said: SaidBoxes, where: str) -> None:
         return
     kind = (shape.get("shape_type") or "polygon") if isinstance(shape, dict) else "nothing"
     if kind != "rectangle":
-        raise LabellingError(f"{where}: is a {str(kind)[:40]}; with --boxes only rectangles are read")
+        raise LabellingError(f"{where} ({str(kind)[:40]}): with --boxes only rectangles are read")
     points = shape.get("points")
     if not isinstance(points, list) or len(points) not in (2, 4):
         raise LabellingError(f"{where}: a rectangle needs 2 or 4 points [x, y]")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from faultscape.classes.mapping import class_named
 from faultscape.errors import LabellingError, OptionError, closest, counted, shortened
+from faultscape.formats.label_tools.boxes import voc
 from faultscape.formats.label_tools.boxes.catalogue import BOX_FORMATS, BoxFormat
 from faultscape.formats.label_tools.boxes.said_boxes import BoxFile, SaidBoxes
 from faultscape.formats.labelme import wrong_size
@@ -72,6 +73,13 @@ def import_boxes(study: Study, options: LabelImportOptions) -> BoxesImported:
     return BoxesImported(
         truth, images, new, number, boxed, len(failures), failures[0].reason if failures else ""
     )
+
+
+def holds_boxes_alone(source: Path) -> bool:
+    """Whether a file, or the first XML file of a folder, is of a format that has nothing but boxes."""
+    folder = next((source / name for name in _INNER if (source / name).is_dir()), source)
+    first = min(folder.glob("*.xml"), default=source) if folder.is_dir() else source
+    return voc.recognise(first)
 
 
 def _files_of(source: Path) -> list[tuple[Path, BoxFormat]]:

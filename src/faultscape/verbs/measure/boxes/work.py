@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from faultscape import __version__
-from faultscape.classes.mapping import class_named
 from faultscape.errors import MetricError, OptionError, StudyError, closest, counted
 from faultscape.maps.boxes import Box, scaled
 from faultscape.metrics.boxes.bounds import BOX_METRICS, box_bounds, certain_errors, difference_bounds
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import MeasureOptions
 
 BLOCKS = 200
-_APPLY = {"boxes", "fill", "truth", "source", "output"}
+_APPLY = {"boxes", "truth", "source", "output"}
 Boxed = Mapping[str, Mapping[str, Sequence[Box]]]  # {image: {class: its boxes}}
 
 
@@ -70,12 +69,11 @@ def measure_boxes(options: MeasureOptions) -> MeasuredBoxes:
         raise OptionError(f"{what} does not apply to boxes; leave it out")
     with study.writing():
         truth = truth_of_boxes(study, options.truth)
-        fill = _fill_of(options.part.fill or [], study)
         found = _count(study, boxes_of(study, truth))
         out = Path(options.output) if options.output else BOX_MEASURES.path(study, truth).parent
         if out.exists() and not out.is_dir():
             raise OptionError(f"--output {out}: is a file; name a folder")
-        made = _document(study, found, fill)
+        made = _document(study, found)
         arguments = options.given(but=("boxes", "truth"))
         inputs = BOX_MEASURES.inputs(study, truth, {"truth": truth, "arguments": arguments})
         document: BoxDocument = {
@@ -109,24 +107,6 @@ def truth_of_boxes(study: Study, asked: str | None) -> str:
     raise StudyError(
         f"truth {name!r} has no boxes; choose another with --truth: {', '.join(known)}.{closest(name, known)}"
     )
-
-
-def _fill_of(given: Sequence[str], study: Study) -> dict[str, float]:
-    """Return {class: least share that it covers of its boxes}; OptionError for anything else."""
-    out = dict[str, float]()
-    for word in given:
-        name, equals, share = word.rpartition("=")
-        try:
-            value = float(share)
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= 1:
-            raise OptionError(f"--fill {word}: expected a share from 0 to 1, or CLASS=SHARE")
-        problem, class_ = class_named(name, study.settings) if equals else ("", "")
-        if problem:
-            raise OptionError(f"--fill {word}: {problem}")
-        out |= {class_: value} if class_ else dict.fromkeys(study.classes.names, value)
-    return out
 
 
 def _count(study: Study, boxed: Boxed) -> _Found:
@@ -172,24 +152,23 @@ def _maps_of(study: Study, boxed: Boxed) -> Iterator[tuple[str, np.ndarray | Non
             yield image.id, np.stack(there) if len(there) == len(found) else None
 
 
-def _document(study: Study, found: _Found, fill: Mapping[str, float]) -> BoxDocument:
+def _document(study: Study, found: _Found) -> BoxDocument:
     counts = found.counts.summed()
     left_out = found.counts.without(np.arange(len(found.counts.boxes)))
-    shares = np.array([fill.get(name, 0.0) for name in found.classes])
     there = counts.covered > 0  # the classes with a box, over which means are
     enough = found.units >= LEAST
     bounds, pairs = list[ClassBoundRow](), list[ClassBoundRow]()
     for metric in BOX_METRICS:
-        values = box_bounds(counts, metric, shares)  # (C, J, 2)
-        gaps = difference_bounds(counts, metric, shares)  # (C, J, J, 2)
-        value_errors = left_out_errors(box_bounds(left_out, metric, shares))
-        gap_errors = left_out_errors(difference_bounds(left_out, metric, shares))
+        values = box_bounds(counts, metric)  # (C, J, 2)
+        gaps = difference_bounds(counts, metric)  # (C, J, J, 2)
+        value_errors = left_out_errors(box_bounds(left_out, metric))
+        gap_errors = left_out_errors(difference_bounds(left_out, metric))
         for k, name in enumerate(found.classes):
             bounds += _rows(study.models, name, metric, values[k], value_errors[k] if enough else None)
             pairs += _pair_rows(study.models, name, metric, gaps[k], gap_errors[k] if enough else None)
         if metric == "iou" and there.any():
-            means = box_bounds(left_out, metric, shares)[:, there].mean(1)
-            gap_means = difference_bounds(left_out, metric, shares)[:, there].mean(1)
+            means = box_bounds(left_out, metric)[:, there].mean(1)
+            gap_means = difference_bounds(left_out, metric)[:, there].mean(1)
             errors = (left_out_errors(means), left_out_errors(gap_means)) if enough else (None, None)
             bounds += _rows(study.models, None, metric, values[there].mean(0), errors[0])
             pairs += _pair_rows(study.models, None, metric, gaps[there].mean(0), errors[1])
@@ -200,11 +179,10 @@ def _document(study: Study, found: _Found, fill: Mapping[str, float]) -> BoxDocu
         "images": found.images,
         "units": {"drawn": "groups" if found.grouped else "images", "count": found.units},
         "boxes": dict(zip(found.classes, counts.boxes.tolist(), strict=True)),
-        "fill": {name: fill[name] for name in found.classes if name in fill},
         "bounds": bounds,
         "certain": _certain_rows(study.models, found.classes, counts),
         "pairs": pairs,
-        "notes": _notes(study, found, fill),
+        "notes": _notes(study, found),
         "provenance": {},
     }
 
@@ -263,16 +241,9 @@ def _certain_rows(models: Sequence[str], classes: Sequence[str], counts: BoxCoun
     ]
 
 
-def _notes(study: Study, found: _Found, fill: Mapping[str, float]) -> list[str]:
-    out = []
-    lacking = [name for name in found.classes if not fill.get(name)]
-    if lacking:
-        out.append(
-            "without --fill a few pixels in each box fit, too, so that boxes bound IoU and precision from"
-            " above only, and hardly settle a pair"
-        )
-    if fill:
-        out.append("--fill is an assumption: bounds hold only if classes cover that much of their boxes")
+def _notes(study: Study, found: _Found) -> list[str]:
+    bound = "a few pixels in each box fit as well as all: boxes bound from above, and hardly settle a pair"
+    out = [f"{bound}; points or masks do"]
     size = study.settings.working_size
     if size and any((row.width, row.height) != size for row in study.image_rows.values()):
         out.append("maps are compared at the working size, where sides of boxes may lie between pixels")
