@@ -16,6 +16,7 @@ from faultscape.maps.boxes import boxes_of_mask
 from faultscape.reading.boxes.evidence import boxes_of
 from faultscape.reading.study import Study
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.measure.signature import Measured
 from golden import STUDY, copied
 from refusals import refused
 
@@ -56,7 +57,7 @@ def file(made_once: tuple[str, made.Corpus], tmp_path: Path) -> Path:
     return path
 
 
-def bounds(found: fs.Measured, metric: str) -> dict[tuple[str, str | None, str | None], tuple[float, float]]:
+def bounds(found: Measured, metric: str) -> dict[tuple[str, str | None, str | None], tuple[float, float]]:
     rows = found.to_arrow().to_pylist()
     return {
         (row["model"], row["second"], row["class"]): (row["low"], row["high"])
@@ -99,7 +100,7 @@ def test_bounds_hold_what_masks_measure(
     assert all(row["interval_low"] <= row["low"] for row in document["bounds"] if row["low"] is not None)
 
 
-def _saved(found: fs.Measured, folder: Path) -> Path:
+def _saved(found: Measured, folder: Path) -> Path:
     found.save(folder / "found.json")
     return folder / "found.json"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +54,9 @@ VOC = """<annotation><folder>VOC2012</folder><filename>2007_000027.jpg</filename
 """
 
 
-def studio(value: dict[str, object], **more: object) -> list[object]:
+def studio(value: Mapping[str, object], **more: object) -> list[object]:
     result = {"type": "rectanglelabels", "original_width": 10, "original_height": 8, "id": "x"} | more
-    result["value"] = {"rectanglelabels": ["car"], "rotation": 0} | value
+    result["value"] = {"rectanglelabels": ["car"], "rotation": 0, **value}
     done = {"completed_by": {"email": "ann@example.org"}, "result": [result]}
     return [{"id": 1, "data": {"image": "a.jpg"}, "annotations": [done]}]
 
