@@ -25,7 +25,7 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
-from faultscape.reporting.competition.figure_data import FIGURES
+from faultscape.reporting.competition.figure_data import FIGURES, ON_REQUEST
 from faultscape.results.files import KINDS, kind_of
 from faultscape.results.row_columns import ROW_COLUMNS
 from faultscape.results.table import Column
@@ -405,7 +405,7 @@ def _column_cells(columns: Iterable[Column]) -> Rows:
 def figure_rows() -> Rows:
     """The figures of a report, and what they show."""
     rows = [("figure", "shows", "as in")]
-    return rows + [(f"`{figure.name}`", figure.says, figure.source) for figure in FIGURES]
+    return rows + [(f"`{figure.name}`", figure.says, figure.source) for figure in (*FIGURES, *ON_REQUEST)]
 
 
 def figure_column_rows() -> Rows:
@@ -414,7 +414,7 @@ def figure_column_rows() -> Rows:
     others = [kind_of(name).columns for name in KINDS]
     return rows + [
         (f"`{figure.name}`", *cells)
-        for figure in FIGURES
+        for figure in (*FIGURES, *ON_REQUEST)
         if figure.columns not in others
         for cells in _column_cells(figure.columns)
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 from PIL import Image
 
 import faultscape as fs
+from faultscape.choices import Role
 
 NAMES = ("sky", "road", "car", "tree")
 COLOURS = np.array([[120, 170, 230], [90, 90, 95], [200, 40, 40], [40, 140, 60]])
@@ -63,28 +65,72 @@ def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, n
     return photo, labels
 
 
-def make_study(folder: Path, train: int = 8, validation: int = 3, test: int = 4) -> str:
-    """Collect three sets with labels, and return the study; ``net.py`` beside it holds the network."""
+def make_study(
+    folder: Path,
+    train: int = 8,
+    validation: int = 3,
+    test: int = 4,
+    *,
+    role: Role = "test",
+    label: bool = True,
+) -> str:
+    """Collect three sets with labels, and return the study; ``net.py`` beside it holds the network. The first
+    set has a ``role``, and its labels are imported only to ``label`` it.
+    """
     (folder / "net.py").write_text(NETWORK)
     (folder / "classes.json").write_text(json.dumps({"classes": list(NAMES), "void": [VOID]}))
     study, first = str(folder / "study"), 0
-    for name, role, count in (
-        ("main", "test", test),
+    sets: tuple[tuple[str, Role, int], ...] = (
+        ("main", role, test),
         ("train", "train", train),
         ("val", "validation", validation),
-    ):
+    )
+    for name, of_role, count in sets:
         for number in range(first, first + count):
             photo, labels = image_of(number)
             for kind, pixels in (("images", photo), ("masks", labels)):
                 path = folder / name / kind / f"{number:03}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(pixels).save(path)
+        if not count:
+            continue
         first += count
         fs.collect(
-            study, str(folder / name / "images"), classes=str(folder / "classes.json"), set_=name, role=role
+            study,
+            str(folder / name / "images"),
+            classes=str(folder / "classes.json"),
+            set_=name,
+            role=of_role,
         )
-        fs.label.import_(study, str(folder / name / "masks"), pattern="{id}.png" if name == "main" else None)
+        if label or name != "main":
+            pattern = "{id}.png" if name == "main" else None
+            fs.label.import_(study, str(folder / name / "masks"), pattern=pattern)
     return study
+
+
+def make_pool(folder: Path, pool: int = 14, train: int = 6) -> Trained:
+    """Make a study of unlabelled images, with the networks "old", which learnt from labelled ones, and "other",
+    which hardly did; draw duels of both, and label their images.
+    """
+    trained = Trained(folder)
+    study = make_study(folder, train=train, validation=0, test=pool, role="pool", label=False)
+    fs.train(study, "old", backbone=trained.own, plan=FEW)
+    fs.train(study, "other", backbone=trained.own, plan=ONE, seed=3)
+    sources = {name: trained.source_of(name) for name in ("old", "other")}
+    fs.predict(study, sources, scorer=["msp"], engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, engine="local")
+    label(trained, fs.Study(study).selection().now.images)
+    return trained
+
+
+def label(trained: Trained, images: Sequence[str]) -> None:
+    """Import the labels of some images of the pool."""
+    chosen = trained.folder / "chosen"
+    chosen.mkdir(exist_ok=True)
+    for image in images:
+        shutil.copy(trained.folder / "main" / "masks" / f"{image}.png", chosen)
+    fs.label.import_(trained.study, str(chosen), pattern="{id}.png")
 
 
 @dataclass(frozen=True)
@@ -105,7 +151,11 @@ class Trained:
     @property
     def source(self) -> str:
         """The trained network, as predict names it."""
-        return f"{self.study}/models/plain/backbone.py:net"
+        return self.source_of("plain")
+
+    def source_of(self, name: str) -> str:
+        """A trained network, as predict names it."""
+        return f"{self.study}/models/{name}/backbone.py:net"
 
 
 def train_plain(folder: Path) -> Trained:

@@ -33,6 +33,7 @@ from .verbs.demo import demo as demo
 from .verbs.export import export as export
 from .verbs.fit import fit as fit
 from .verbs.label import labels as labels
+from .verbs.loop import loop as loop
 from .verbs.measure import measure as measure
 from .verbs.plan import plan as plan
 from .verbs.predict import predict as predict

@@ -524,7 +524,9 @@ def _slots_text(slots: Slots, labelled: int) -> str:
 def _combined_text(slots: Slots) -> str:
     """Return by which measures together images were chosen; '' for a single one."""
     combined = slots.definition.get("combined", "")
-    return f", by the mean rank of {combined.replace('+', ' and ')}" if combined else ""
+    if "+" not in combined:
+        return combined and f", by {combined}"
+    return f", by the mean rank of {combined.replace('+', ' and ')}"
 
 
 def _points_text(slots: Slots, answered: int) -> str:

@@ -62,6 +62,27 @@ def doubt_of(place: str) -> dict[str, np.ndarray]:
     return {id_: of for rows in held for id_, (of,) in rows}
 
 
+@pytest.mark.slow
+def test_what_trained_an_exported_network_trained_its_masks(tmp_path: Path) -> None:
+    place, net = study_of(tmp_path)
+    image = read_corpus(Path(place))[2]
+    record = {"provenance": {"trained_on": {image.id: image.key}}}
+    (Path(net).parent / "network.json").write_text(json.dumps(record))
+    told(
+        "predict",
+        place,
+        f"net={net}",
+        "--scorer",
+        "entropy",
+        "--mask-unknown",
+        ".1",
+        "--engine",
+        "local",
+        "-q",
+    )
+    assert fs.Study(place).trained_on("net") == fs.Study(place).trained_on("net-masked") == {image.id}
+
+
 def test_masks_are_the_maps_void_from_the_threshold_on(masked: tuple[str, list[str]]) -> None:
     place, _ = masked
     root = Path(place)

@@ -111,9 +111,9 @@ def test_the_command_line_writes_what_python_returns(
         "recommended",
         "pairs",
         "points",
-        "pool",
         "notes",
         "provenance",
+        "pool",
     ]
     assert raw["labels"] == {"used": 0, "selection": None, "selector": None, "temperature": None}
     assert list(raw["questions"]) == [

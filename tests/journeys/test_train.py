@@ -111,7 +111,10 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     fs.stress.corrupt(study, set_="main", corruption=["gaussian_noise"], severities="1", engine="local")
     sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
     fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
-    notes = fs.reliability(study, worst=0, resamples=0).document["notes"]
+    card = fs.reliability(study, worst=0, resamples=0).document
+    judged = {cell["model"] for cell in card["cells"] if cell["value"] is not None}
+    assert judged == {"plain", "random"}
+    notes = card["notes"]
     said = "4 images trained {0} or stand for such: they do not judge {0}"
     assert [note for note in notes if "trained" in note] == [said.format("seen"), said.format("later")]
 

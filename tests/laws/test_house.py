@@ -161,7 +161,7 @@ def test_type_checkers_see_the_options_that_signatures_have() -> None:
 def test_what_a_verb_takes_from_another_is_its_work_not_its_signature() -> None:
     signatures = {(f"faultscape.verbs.{name}", name) for name in map(function_of, VERBS)}
     for path in sorted((SOURCE / "verbs").rglob("*.py")):
-        if path.relative_to(SOURCE / "verbs").parts[0] in {"run", "demo"}:
+        if path.relative_to(SOURCE / "verbs").parts[0] in {"run", "demo", "loop"}:  # they type lines
             continue
         taken = {
             (node.module, alias.name)

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from faultscape.corpus.shards import grouped
 from faultscape.corpus.sources import find
 from faultscape.engine import worker
 from faultscape.errors import CorpusError, StudyError
-from faultscape.study.tables.corpus import Image, put_tables, read_corpus, table_of
+from faultscape.study.tables.corpus import Corpus, Image, put_tables, read_corpus, table_of
 from faultscape.study.tables.logs import read_failures
 from faultscape.ties import tie_order
 from faultscape.verbs.collect import changes, new_corpus
@@ -290,3 +291,9 @@ def test_a_long_answer_of_a_worker_does_not_wait_between_its_pieces(
     assert sum(one.get("tick", 0) for one in said) == 1003
     assert said[-1] == {"result": ". \u00e9" * 300_000}
     assert len(pauses) <= 6
+
+
+def test_names_that_no_image_can_have_are_names_of_none(tmp_path: Path) -> None:
+    row = Image("a", "/a", "main", "pool", "clean", "", 1, 1, "", 0, "", 0)
+    put_tables(tmp_path / "corpus.parquet", [table_of([replace(row, id="é"), row], tmp_path)])
+    assert Corpus(tmp_path).held(["\ud800", "é", "b"]) == {"é"}

@@ -64,13 +64,14 @@ def steps_of(
     )
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("new", [0, 3])
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path, new: int) -> None:
     whole, first, second = (network(torch, "batch-ensemble", members=2) for _ in range(3))
-    losses = [step.loss for step in steps_of(torch, tmp_path / "a", whole)]
-    killed = steps_of(torch, tmp_path / "b", first)
+    losses = [step.loss for step in steps_of(torch, tmp_path / "a", whole, new=new)]
+    killed = steps_of(torch, tmp_path / "b", first, new=new)
     before = [next(killed).loss for _ in range(4)]
     killed.close()
-    after = [step.loss for step in steps_of(torch, tmp_path / "b", second)]
+    after = [step.loss for step in steps_of(torch, tmp_path / "b", second, new=new)]
     assert before + after == losses
     for name, value in whole.state_dict().items():
         assert torch.equal(value, second.state_dict()[name]), name
@@ -442,6 +443,22 @@ def test_every_image_is_seen_once_an_epoch_in_an_order_that_follows_from_the_see
     assert epoch != [k for step in range(3, 6) for k in members_of(plan, step, 12)]
     assert epoch == [k for step in range(3) for k in members_of(plan, step, 12)]
     assert epoch != [k for step in range(3) for k in members_of(replace(plan, seed=1), step, 12)]
+
+
+@pytest.mark.parametrize("batch", [1, 5, 8])
+def test_half_of_what_is_shown_is_new_and_all_images_take_their_turns(batch: int) -> None:
+    from faultscape.uncertainty.training.loop import Task, members_of
+
+    plan = CompletePlan(batch=batch)
+    shown = [members_of(plan, step, 23, new=3) for step in range(240)]
+    assert {len(one) for one in shown} == {batch}
+    numbers = [number for one in shown for number in one]
+    assert sum(number < 3 for number in numbers) == 240 * batch // 2
+    times = [numbers.count(number) for number in range(23)]
+    assert max(times[:3]) - min(times[:3]) <= 1
+    assert max(times[3:]) - min(times[3:]) <= 1
+    assert shown[100:] == [members_of(plan, step, 23, new=3) for step in range(100, 240)]
+    assert Task(23, read, new=3).an_epoch == 6
 
 
 def test_a_crop_keeps_pixels_and_labels_together() -> None:

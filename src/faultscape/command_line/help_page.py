@@ -119,6 +119,10 @@ EXAMPLES: dict[tuple[str, ...], tuple[str, ...]] = {
         "faultscape stress sheet study",
         "faultscape stress sheet study --set fog-3 --images 4",
     ),
+    ("loop",): (
+        "faultscape loop study --model unet --images 10 --judged 20",
+        "faultscape loop study --masks masks/ --rounds 3",
+    ),
     ("train",): (
         "faultscape train study plain --backbone segformer-b0 --epochs 50",
         "faultscape train study gp --init plain --head gp --epochs 10",

@@ -2,9 +2,10 @@
 ranks that each measure gives them (Zhang et al. 2021, III-C, leave such combinations for later).
 
 Conventions: measures are joined by ``+``: names of ``metrics.CONCORDANCES``, ``file.py:function`` of your
-own, and ``regions``, 1 - ROM - RUM of both maps. The first one also scores the models, so it cannot be
-``regions``, which needs maps where scores are made from counts. Ranks are among the images of the pool on
-which two models differ, each ordered pair for itself.
+own, and those made from maps: ``regions``, 1 - ROM - RUM of both, and ``pq``, panoptic quality of their
+instances, or of their connected regions. The first one also scores the models, so it cannot be made from
+maps, where scores are made from counts; ``pq`` alone chooses, and ``miou`` scores. Ranks are among the images
+of the pool on which two models differ, each ordered pair for itself.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ from faultscape.comparison.concordance import concordances
 from faultscape.errors import OptionError
 from faultscape.maps.regions import overlaps
 from faultscape.metrics.catalogue import CONCORDANCES
+from faultscape.metrics.instances.panoptic_counts import count_segments, qualities
+from faultscape.metrics.instances.segments import Segments
 from faultscape.metrics.overlaps import over_under
 from faultscape.metrics.overlaps.region_counts import count_regions
 from faultscape.nouns import Classes, Definition, Pairs
 
-REGIONS = "regions"
+REGIONS, PQ = ON_MAPS = ("regions", "pq")
 
 
 class Recorded(TypedDict, total=False):
@@ -58,14 +61,17 @@ def as_defined(name: str) -> Recorded:
     combination that chooses, if there is one, and digests of your own files. OptionError for measures that
     are not known or do not fit.
     """
-    known = {**CONCORDANCES, REGIONS: None}
     first, *others = names = measures(name)
+    if name == PQ:
+        return {"concordance": "miou", "combined": PQ}
+    known = {**CONCORDANCES, **dict.fromkeys(ON_MAPS)}
     for one in names:
-        plug.find("concordance", one, CONCORDANCES if names == (one,) != (REGIONS,) else known)
-    if first == REGIONS:
-        swapped = "+".join((*(others or ["miou"]), REGIONS))
+        alone = {**CONCORDANCES, PQ: None}
+        plug.find("concordance", one, alone if names == (one,) != (REGIONS,) else known)
+    if first in ON_MAPS:
+        swapped = "+".join((*(others or ["miou"]), first))
         raise OptionError(
-            f"concordance {name!r}: the first measure scores the models, and {REGIONS} only chooses images;"
+            f"concordance {name!r}: the first measure scores the models, and {first} only chooses images;"
             f" write {swapped}"
         )
     if twice := next((one for one in names if names.count(one) > 1), ""):
@@ -86,21 +92,18 @@ def absolute(name: str) -> str:
 
 
 def measured(
-    pairs: Pairs, names: Sequence[str], *, over: Over = "union", regions: np.ndarray | None = None
+    pairs: Pairs, names: Sequence[str], *, over: Over = "union", on_maps: Mapping[str, np.ndarray] = {}
 ) -> np.ndarray:
-    """Return (M, J, J, I) the concordances by each measure; ``regions`` (J, J, I) are those of `of_regions`.
-    OptionError where counts alone cannot tell.
+    """Return (M, J, J, I) the concordances by each measure; ``on_maps`` are those by measures made from maps
+    {name: (J, J, I)}. OptionError where counts alone cannot tell.
     """
-    if REGIONS in names and regions is None:
+    if lacking := next((name for name in names if name in ON_MAPS and name not in on_maps), ""):
         raise OptionError(
-            f"concordance {REGIONS}: it needs label maps, and these are counts of pairs; choose with"
-            f" `fs.select` on a study, or leave out +{REGIONS}"
+            f"concordance {lacking}: it needs label maps, and these are counts of pairs; choose with"
+            f" `fs.select` on a study, or leave out +{lacking}"
         )
     return np.stack(
-        [
-            regions if name == REGIONS and regions is not None else concordances(pairs, name, over=over)
-            for name in names
-        ]
+        [on_maps[name] if name in on_maps else concordances(pairs, name, over=over) for name in names]
     )
 
 
@@ -155,6 +158,26 @@ def of_regions(maps: Sequence[np.ndarray | None], classes: Classes) -> np.ndarra
             out[first, second] = out[second, first]  # torn one way is run together the other way
         else:
             out[first, second] = _agreement(truth, said, classes)
+    return out
+
+
+def of_segments(segments: Sequence[Segments | None], classes: Classes) -> np.ndarray:
+    """Return (J, J) the panoptic quality of the segments of two models, [defender, attacker], the
+    defender's as the truth; NaN where there are none.
+
+    The mean is over the classes of either one; two without any segment that counts agree.
+    """
+    out = np.full((len(segments), len(segments)), np.nan)
+    for first, second in np.ndindex(out.shape):
+        truth, said = segments[first], segments[second]
+        if truth is None or said is None or first == second:
+            continue
+        counts = count_segments(
+            truth.numbers, truth.classes, said.numbers, said.classes, len(classes), crowd=truth.crowd
+        )
+        quality = qualities(counts)["pq"]
+        known = quality[~np.isnan(quality)]
+        out[first, second] = float(known.mean()) if len(known) else 1.0
     return out
 
 

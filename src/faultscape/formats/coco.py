@@ -22,6 +22,7 @@ import numpy as np
 
 from faultscape.errors import CorpusError, LabelMapError
 from faultscape.formats.guard import MAX_PIXELS, object_lists, parse_json
+from faultscape.maps.instances import runs_of_mask
 
 MOST_BYTES = 512 << 20  # per file: the largest of COCO itself has 450 MB
 MOST_VALUES = 100_000_000
@@ -30,6 +31,7 @@ MOST_CROSSINGS = 20_000_000  # by an object's edges with rows of pixels
 TABLES: tuple[str, ...] = ("images", "annotations", "categories")
 _MARKS = tuple(f'"{name}"'.encode() for name in TABLES)
 _FAR = 1e7  # coordinates beyond this are not pixels
+_MOST_ID = 1 << 63
 _DIGITS = 6  # per run length: 2^29 pixels either way
 NO_OUTLINE = {  # what is said of an object by what it has instead of an outline
     only: f"has only {what}, no segmentation, so which pixels the object covers is not known; export its"
@@ -43,7 +45,7 @@ Id = int | str
 class CocoObject:
     """One annotation: its number in the file, its class, whether it is a crowd, and its outline from the
     file, not yet checked; ``lacks`` says what the file does not define for it, and ``only`` what it has
-    instead of an outline.
+    instead of an outline; ``id`` is that of the file, or the number where it has none.
     """
 
     number: int
@@ -52,6 +54,7 @@ class CocoObject:
     outline: object
     lacks: str = ""
     only: Literal["", "keypoints", "box"] = ""
+    id: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,9 @@ def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False
         crowd = bool(annotation.get("iscrowd", 0))
         outline = annotation.get("segmentation")
         only = "" if outline else _only(annotation)
-        objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks, only))
+        own = annotation.get("id")
+        own = own if type(own) is int and abs(own) < _MOST_ID else k
+        objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks, only, own))
     return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
 
 
@@ -184,6 +189,15 @@ def runs_of(outline: object, size: tuple[int, int]) -> np.ndarray:
     if (total := int(runs.sum())) != size[0] * size[1]:
         raise LabelMapError(f"its run lengths cover {total:,} pixels, its image has {size[0] * size[1]:,}")
     return runs
+
+
+def run_lengths(outline: object, size: tuple[int, int]) -> np.ndarray:
+    """Return the run lengths of any ``segmentation``: as they are, or of the pixels within its polygons;
+    LabelMapError as for `mask_of`.
+    """
+    if isinstance(outline, list) and outline:
+        return runs_of_mask(_polygons(outline, size))
+    return runs_of(outline, size)
 
 
 def text_of_runs(runs: np.ndarray) -> str:

@@ -2,8 +2,8 @@
 
 Conventions: a mask is run lengths, as COCO writes them: down the columns, from left to right, beginning with
 pixels outside. Classes are the labels of the source that made the masks; a score is NaN where there is none.
-A crowd is a mask of many objects that nobody told apart. The code of instances is a uint8 array, which
-`maps.array_codes` packs; it is checked before anything is made of it.
+A crowd is a mask of many objects that nobody told apart. The code of instances is that of an array of bytes
+(`maps.array_codes`), and is checked before anything is made of it.
 
 ``numbers`` (H, W) are whole numbers, one of each instance. ``size`` is (height, width).
 """
@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from faultscape.errors import LabelMapError
+from faultscape.maps import array_codes
 from faultscape.maps.resize import nearest
 
-FOLDER = "instances"  # below predictions/NAME and truth/NAME
 MOST = 100_000  # of one image
 _HEAD = struct.Struct("<2sBIIIQ")  # magic, version, height, width, instances, runs
 _MAGIC = b"FI"
@@ -198,8 +198,8 @@ def intersections(first: Instances, second: Instances) -> np.ndarray:
     return out
 
 
-def encode(instances: Instances) -> np.ndarray:
-    """Return the code of instances, (K,) uint8."""
+def encode(instances: Instances) -> bytes:
+    """Return the code of instances."""
     rows = np.zeros(len(instances), _A_ROW)
     rows["id"] = instances.ids
     rows["class"] = instances.classes
@@ -209,10 +209,10 @@ def encode(instances: Instances) -> np.ndarray:
     runs = np.concatenate([np.zeros(0, np.int64), *instances.runs]).astype("<u4")
     head = _HEAD.pack(_MAGIC, _VERSION, *instances.size, len(rows), len(runs))
     planes = np.ascontiguousarray(runs.view(np.uint8).reshape(-1, 4).T)  # bytes of a kind side by side
-    return np.frombuffer(head + rows.tobytes() + planes.tobytes(), np.uint8)
+    return array_codes.encode(np.frombuffer(head + rows.tobytes() + planes.tobytes(), np.uint8))
 
 
-def decode(code: np.ndarray) -> Instances:
+def decode(code: bytes) -> Instances:
     """Return the instances of a code; LabelMapError if it is damaged.
 
     >>> one = make((1, 4), [np.array([1, 2, 1])], [7], scores=[0.5])
@@ -220,7 +220,7 @@ def decode(code: np.ndarray) -> Instances:
     >>> again.scores.tolist(), again.mask(0).astype(int).tolist()
     ([0.5], [[0, 1, 1, 0]])
     """
-    data = np.ascontiguousarray(code, np.uint8).tobytes()
+    data = array_codes.decode(code).tobytes()
     if len(data) < _HEAD.size or data[:2] != _MAGIC or data[2] != _VERSION:
         raise LabelMapError(_DAMAGED)
     _, _, height, width, n, total = _HEAD.unpack_from(data)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 NO_MAP = "no map found for this image"
 NO_ROW = "the table has no row for this image"
 NO_LABEL = "the table has no label for this image"
+INSTANCES = "instances"  # the key under which the code of an image's instances is kept, beside its labels
 COUNTED = "counted"  # the key under which an answer's counts are kept, instead of its doubt
 # counts an image's output; the result is kept instead of doubt
 Look = Callable[["Image", "Output"], bytes]
@@ -40,7 +41,7 @@ class Row:
     that the corpus knows only by its store's tag.
 
     ``kept`` holds codes by their folder below predictions/NAME, such as confidence; `counted` holds counts of
-    its pixels.
+    its pixels, and `instances` the code of its instances, which is stored beside its labels.
     """
 
     id: str  # the image's, as in the corpus

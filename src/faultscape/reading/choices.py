@@ -90,12 +90,15 @@ def counting(
     """Return the choices of a truth between these models that count, none on images that trained one of the
     two, and how many do not because a map was remade since.
     """
+    trained = {model: study.trained_on(model) for model in models}
     said = [
         one
         for one in study.choices.choices(truth)
-        if {one.first, one.second} <= set(models)
+        if one.first in trained
+        and one.second in trained
         and one.image not in discarded
-        and one.image not in study.trained_on(one.first) | study.trained_on(one.second)
+        and one.image not in trained[one.first]
+        and one.image not in trained[one.second]
     ]
     now = digests(
         study, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said]

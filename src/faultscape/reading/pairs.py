@@ -18,6 +18,7 @@ from faultscape.classes.class_lists import allowed, meaning, table
 from faultscape.comparison import combinations, counts, sparse_counts
 from faultscape.errors import ClassesError, StudyError
 from faultscape.nouns import Definition, Pairs
+from faultscape.reading.instances.shard_segments import ShardSegments
 from faultscape.reading.maps import ShardMaps, StoredMaps
 from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings
@@ -235,18 +236,26 @@ def read_block(
     )
 
 
-def read_regions(
+def read_on_maps(
     study: Study, images: Sequence[Image], models: Sequence[str], define: Definition
-) -> np.ndarray | None:
-    """Return (J, J, I) 1 - ROM - RUM of one shard's images, from the maps themselves; None for a definition
-    that does not use it.
+) -> dict[str, np.ndarray]:
+    """Return {measure: (J, J, I)} of one shard's images, of the measures of a definition that are made from
+    the maps themselves.
     """
-    if combinations.REGIONS not in combinations.measures(combinations.spelt(define)):
-        return None
+    names = combinations.measures(combinations.spelt(define))
     classes = study.classes
-    maps = ShardMaps(study, models, "", images)
-    found = [combinations.of_regions([maps.of(m, image.id) for m in models], classes) for image in images]
-    return np.stack(found, axis=-1)
+    found: dict[str, list[np.ndarray]] = {}
+    if combinations.REGIONS in names:
+        maps = ShardMaps(study, models, "", images)
+        found[combinations.REGIONS] = [
+            combinations.of_regions([maps.of(m, image.id) for m in models], classes) for image in images
+        ]
+    if combinations.PQ in names:
+        segments = ShardSegments(study, models, "", images)
+        found[combinations.PQ] = [
+            combinations.of_segments([segments.of(m, image.id) for m in models], classes) for image in images
+        ]
+    return {name: np.stack(values, axis=-1) for name, values in found.items()}
 
 
 class PairCounts:

@@ -32,7 +32,7 @@ from faultscape.reading import fill
 from faultscape.reading.answers import read_predictions
 from faultscape.reading.fill import task
 from faultscape.reading.maps import StoredMaps
-from faultscape.reading.pairs import read_block, read_regions
+from faultscape.reading.pairs import read_block, read_on_maps
 from faultscape.reading.study import Study
 from faultscape.selection import draws, proposals
 from faultscape.selection.catalogue import find_selector
@@ -107,9 +107,9 @@ def of_shard(
         needs = [*needs, "apart"]
     if not i:
         return {"complete": np.zeros(0, bool), **{name: np.zeros(shapes[name]) for name in needs}}
-    regions = read_regions(study, images, models, define)
+    on_maps = read_on_maps(study, images, models, define)
     by_each = combinations.measured(
-        read_block(study, images, models), names, over=define["over"], regions=regions
+        read_block(study, images, models), names, over=define["over"], on_maps=on_maps
     )
     both = by_each[0]  # by the measure that scores the models
     all_apart = equal_to_zero(1 - (by_each[:, first, second] + by_each[:, second, first]) / 2)

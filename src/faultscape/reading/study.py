@@ -276,8 +276,7 @@ class Study:
     def _rows_of_sets(self) -> dict[str, list[tuple[str, str]]]:
         """{set: (id, digest) of each of its images}."""
         rows = dict[str, list[tuple[str, str]]]()
-        columns = self.corpus.columns("set", "id", "digest").to_pydict()
-        for name, id_, digest in zip(columns["set"], columns["id"], columns["digest"], strict=True):
+        for name, id_, digest in self.corpus.each_row("set", "id", "digest"):
             rows.setdefault(name, []).append((id_, digest))
         return rows
 

@@ -8,7 +8,7 @@ and digest; the browser holds what is switched off until a button saves switched
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,6 +59,14 @@ def stress_page(study: str, rows: Sequence[Row]) -> str:
         for row in rows
     ]
     return template("review/stress.html.jinja").render(study=study, rows=shown)
+
+
+def rounds_page(study: str, rounds: Sequence[Mapping[str, object]], fails: float) -> str:
+    """Return the HTML of the rounds of a loop: {title, row, kinds}, each kind {title, about, cells}, each
+    cell {caption, views}, its views (name, data URI); ``fails`` is the score below which an image is a
+    failure.
+    """
+    return template("review/rounds.html.jinja").render(study=study, rounds=rounds, fails=fails)
 
 
 def _photo(image: np.ndarray) -> str:

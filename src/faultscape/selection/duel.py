@@ -184,12 +184,12 @@ def take(
         alone.offer(agreement, member, images, ranks, images)
 
 
-def measured(pairs: Pairs, define: Definition, regions: np.ndarray | None = None) -> np.ndarray:
+def measured(pairs: Pairs, define: Definition, on_maps: Mapping[str, np.ndarray] = {}) -> np.ndarray:
     """Return (M, J, J, I) how closely maps agree by each measure, NaN where they are identical: a label of
     such an image says the same about both models.
     """
     names = combinations.measures(combinations.spelt(define))
-    values = combinations.measured(pairs, names, over=define["over"], regions=regions)  # S0 eq. 1
+    values = combinations.measured(pairs, names, over=define["over"], on_maps=on_maps)  # S0 eq. 1
     for place in np.flatnonzero((pairs.pairs < len(pairs.models)).all(1)).tolist():
         first, second = pairs.pairs[place]
         same = identical(pairs, place)

@@ -101,6 +101,16 @@ def _object(path: Path) -> JsonObject:
         return {}
 
 
+def learnt_selections(networks: Path) -> dict[str, str]:
+    """Return {selection: a network that learnt from its images} of the trained networks in a folder."""
+    found = dict[str, str]()
+    for file in sorted(networks.glob("*/network.json")):
+        made = _object(file).get("provenance")
+        names = made.get("selections") if isinstance(made, dict) else None
+        found |= {str(name): file.parent.name for name in names} if isinstance(names, list) else {}
+    return found
+
+
 def standing_for(corpus: Corpus, keys: frozenset[str]) -> frozenset[str]:
     """Return the ids of the images that have one of some keys, or stand for such an image."""
     if not keys:

@@ -4,6 +4,7 @@ from . import demo as demo
 from . import export as export
 from . import fit as fit
 from . import label as label
+from . import loop as loop
 from . import plan as plan
 from . import predict as predict
 from . import rank as rank

@@ -19,6 +19,7 @@ from faultscape.verbs.collect.artefact import CORPUS
 from faultscape.verbs.compare.artefact import PAIRS
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.label.artefact import ANSWERS, DISCARDS, LABELS_OF_SELECTION
+from faultscape.verbs.loop.artefact import LOOP
 from faultscape.verbs.measure.artefact import BOX_MEASURES, MEASURES, POINT_MEASURES
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.open_question import OPEN_QUESTION
@@ -42,6 +43,7 @@ ARTEFACTS = (
     JOINED,
     SELECTION,
     LABELS_OF_SELECTION,
+    LOOP,
     STANDINGS,
     PLAN,
     OPEN_QUESTION,

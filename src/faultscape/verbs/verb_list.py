@@ -14,7 +14,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Make a study": ("collect", "predict", "compare", "scale"),
     "Choose images and rank models": ("select", "label", "rank", "plan", "report"),
     "Measure": ("measure", "stress", "reliability", "rank-table"),
-    "Train": ("train", "fit"),
+    "Train": ("train", "loop", "fit"),
     "All in one, and look": ("run", "status", "show", "view", "export", "demo"),
 }
 VERBS = tuple(verb for verbs in SECTIONS.values() for verb in verbs)

@@ -37,7 +37,7 @@ from faultscape.formats.label_tools.named_masks import (
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
 from faultscape.formats.photos_beside import FOLDER, size_fault
-from faultscape.maps.instances import runs_of_mask
+from faultscape.maps.instances import Instances, make, runs_of_mask
 from faultscape.nouns import Classes
 
 NAME = "instances.json"
@@ -265,6 +265,7 @@ def _label(image: coco.CocoImage, path: Path) -> ToolLabel:
         keypoints < len(image.objects),
         partial(_ids, image, path, where),
         {"keypoints": keypoints} if keypoints else {},
+        partial(_instances, image, path),
     )
 
 
@@ -278,23 +279,40 @@ def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.
     )
 
 
+def _instances(image: coco.CocoImage, path: Path, classes: Classes) -> Instances:
+    """Return the objects of an image that have a mask; errors as `_ids`, which is read first."""
+    objects = [each for each in image.objects if each.only != "keypoints"]
+    return make(
+        image.size,
+        [coco.run_lengths(each.outline, image.size) for each in objects],
+        [_class_of(each, path, classes) for each in objects],
+        ids=[each.id for each in objects],
+        crowd=[each.crowd for each in objects],
+    )
+
+
 def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
     where = f"{path}, annotations[{object_.number}]"
     if object_.lacks:
         raise LabellingError(_undefined(object_, where))
     if object_.only == "box":
         raise LabellingError(f"{where}: {coco.NO_OUTLINE['box']}")
-    name = (
-        object_.class_
-        if object_.class_ in classes.names
-        else {n.strip(): n for n in classes.names}.get(object_.class_)
-    )
-    id_ = id_of(name or object_.class_, classes, where)
+    id_ = _class_of(object_, path, classes)
     try:
         box, nanoseconds = coco.measure(object_.outline, size)
     except LabelMapError as error:
         raise LabellingError(f"{where}: {error}") from None
     return Piece(id_, nanoseconds, where, partial(_draw, object_.outline, size, box))
+
+
+def _class_of(object_: coco.CocoObject, path: Path, classes: Classes) -> int:
+    """Return the id of the class of an object."""
+    name = (
+        object_.class_
+        if object_.class_ in classes.names
+        else {n.strip(): n for n in classes.names}.get(object_.class_)
+    )
+    return id_of(name or object_.class_, classes, f"{path}, annotations[{object_.number}]")
 
 
 def _undefined(object_: coco.CocoObject, where: str) -> str:

@@ -11,7 +11,7 @@ Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,9 @@ from faultscape.formats.label_tools.coco_masks import (
 )
 from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, id_of
 from faultscape.formats.label_tools.tool_labels import DrawnImage, Format, ToolLabel
+from faultscape.formats.labelme import wrong_size
 from faultscape.formats.png import encode_pixels
+from faultscape.maps.instances import Instances, of_numbers
 from faultscape.maps.regions import bounding_box
 from faultscape.nouns import UNKNOWN, Classes
 
@@ -101,23 +103,60 @@ def read(path: Path) -> list[ToolLabel]:
     file = _loaded(path)
     labels = []
     for number, row in enumerate(file.tables["annotations"]):
-        image = _image(file, row)
-        size = tuple(side if type(side := image.get(key)) is int else 0 for key in ("width", "height"))
-        name = image.get("file_name")
+        size = _size(_image(file, row))
         where = f"{path}, annotations[{number}]"
         drawn = bool(row.get("segments_info"))
-        label = name if isinstance(name, str) else _text(row.get("file_name"))
+        told = (file, row, size, where)
         labels.append(
             ToolLabel(
-                label,
+                _name(file, row),
                 "",
-                (size[0], size[1]),
+                size,
                 where,
                 drawn,
-                partial(_ids, file, row, (size[0], size[1]), where),
+                partial(_ids, *told),
+                instances=partial(_instances, *told),
             )
         )
     return labels
+
+
+@dataclass(frozen=True, eq=False)
+class PanopticImage:
+    """An image of a panoptic file: its name, the categories of its segments, and a function of (height,
+    width) and the value under no segment, which returns the map of categories (H, W) and the instances;
+    LabellingError if its PNG cannot be read.
+    """
+
+    name: str
+    categories: frozenset[int]
+    read: Callable[[tuple[int, int], int], tuple[np.ndarray, Instances]]
+
+
+def is_panoptic(document: Any) -> bool:
+    """Whether the parsed JSON of a file is a COCO panoptic file.
+
+    >>> is_panoptic({"annotations": [{"segments_info": []}]}), is_panoptic([])
+    (True, False)
+    """
+    rows = document.get("annotations") if isinstance(document, dict) else None
+    first = rows[0] if isinstance(rows, list) and rows else None
+    return isinstance(first, dict) and "segments_info" in first
+
+
+def panoptic_images(document: Any, path: Path) -> tuple[list[PanopticImage], dict[int, str]]:
+    """Return the images of a panoptic file whose JSON is parsed, and {category: its name}; LabellingError if
+    it is not one.
+    """
+    file = _file(document, path)
+    found = []
+    for number, row in enumerate(file.tables["annotations"]):
+        where = f"{path}, annotations[{number}]"
+        infos = _infos(row, where)
+        size = _size(_image(file, row))
+        read = partial(_drawn, file, row, infos, size, where)
+        found.append(PanopticImage(_name(file, row), frozenset(info[1] for info in infos), read))
+    return found, dict(file.names)
 
 
 def check(path: Path) -> list[str]:
@@ -165,7 +204,11 @@ def check(path: Path) -> list[str]:
 
 
 def _loaded(path: Path) -> _File:
-    lists = object_lists(load_json(path, _NOUN), TABLES, path, _NOUN)
+    return _file(load_json(path, _NOUN), path)
+
+
+def _file(document: Any, path: Path) -> _File:
+    lists = object_lists(document, TABLES, path, _NOUN)
     tables = dict(zip(TABLES, lists, strict=True))
     names = {}
     for k, entry in enumerate(tables["categories"]):
@@ -180,6 +223,17 @@ def _image(file: _File, row: dict[str, Any]) -> dict[str, Any]:
     """Return the image of an annotation, {} if the file has none."""
     id_ = row.get("image_id")
     return file.images.get(id_, {}) if type(id_) in (int, str) else {}
+
+
+def _name(file: _File, row: dict[str, Any]) -> str:
+    name = _image(file, row).get("file_name")
+    return name if isinstance(name, str) else _text(row.get("file_name"))
+
+
+def _size(image: dict[str, Any]) -> tuple[int, int]:
+    """Return the (width, height) of an image, 0 where the file has none."""
+    width, height = (side if type(side := image.get(key)) is int else 0 for key in ("width", "height"))
+    return width, height
 
 
 def _text(value: Any) -> str:
@@ -259,6 +313,16 @@ def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, An
 def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, classes: Classes) -> np.ndarray:
     check_size(size, where)
     infos = _infos(row, where)
+    meant = _meaning(file, infos, where, classes)
+    segments, png = _numbers(file, row, size, where)
+    meant[0] = _void(classes, segments == 0, where)
+    return _with_values(segments, meant, max((*classes.ids, *classes.void)), png)
+
+
+def _meaning(
+    file: _File, infos: list[tuple[int, int, dict[str, Any]]], where: str, classes: Classes
+) -> dict[int, int]:
+    """Return {segment: id of its class}."""
     meant = dict[int, int]()
     for id_, category, _ in infos:
         if category not in file.names:
@@ -266,6 +330,11 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
                 f"{where}: segment {id_} has the category_id {category}, which is not defined in the file"
             )
         meant[id_] = id_of(file.names[category], classes, where)
+    return meant
+
+
+def _numbers(file: _File, row: dict[str, Any], size: tuple[int, int], where: str) -> tuple[np.ndarray, Path]:
+    """Return the (H, W) numbers of segments of an annotation, of the size that the file says, and its PNG."""
     png = _png(file.path, row, where)
     segments = _segments(png)
     if segments.shape != size[::-1]:
@@ -273,20 +342,64 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
             f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, but in {file.path.name} {size[0]} x"
             f" {size[1]}"
         )
-    meant[0] = _void(classes, segments == 0, where)
+    return segments, png
+
+
+def _with_values(segments: np.ndarray, meant: dict[int, int], highest: int, png: Path) -> np.ndarray:
+    """Return the (H, W) map of the value that each segment has; LabellingError for one that has none."""
     numbers = list(meant)
     most = max(*meant, int(segments.max(initial=0))) + 1
-    ids = np.empty(segments.shape, np.uint8 if max((*classes.ids, *classes.void)) < 256 else np.uint16)
+    ids = np.empty(segments.shape, np.uint8 if highest < 256 else np.uint16)
     table = np.full(most, UNKNOWN).astype(ids.dtype)
     known = np.zeros(most, bool)
     table[numbers], known[numbers] = np.array(list(meant.values())).astype(ids.dtype), True
     if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
-        y, x = divmod(int(np.argmin(good)), size[0])
+        y, x = divmod(int(np.argmin(good)), segments.shape[1])
         raise LabellingError(
             f"{png}: holds the segment {segments[y, x]} at column {x}, row {y}, which is missing in"
             " segments_info"
         )
     return _look_up(table, segments, ids)
+
+
+def _drawn(
+    file: _File,
+    row: dict[str, Any],
+    infos: list[tuple[int, int, dict[str, Any]]],
+    size: tuple[int, int],
+    where: str,
+    wanted: tuple[int, int],
+    under_none: int,
+) -> tuple[np.ndarray, Instances]:
+    """Return the map of categories and the instances of an annotation, for an image of a ``wanted`` (height,
+    width).
+    """
+    check_size(size, where)
+    if size != (wanted[1], wanted[0]):
+        raise LabellingError(f"{where}: {wrong_size(size, (wanted[1], wanted[0]))}")
+    segments, png = _numbers(file, row, size, where)
+    meant = {id_: category for id_, category, _ in infos} | {0: under_none}
+    values = _with_values(segments, meant, max(meant.values()), png)
+    return values, _as_instances(segments, infos, [category for _, category, _ in infos], where)
+
+
+def _instances(
+    file: _File, row: dict[str, Any], size: tuple[int, int], where: str, classes: Classes
+) -> Instances:
+    infos = _infos(row, where)
+    meant = _meaning(file, infos, where, classes)
+    return _as_instances(_numbers(file, row, size, where)[0], infos, [*meant.values()], where)
+
+
+def _as_instances(
+    segments: np.ndarray, infos: list[tuple[int, int, dict[str, Any]]], labels: list[int], where: str
+) -> Instances:
+    """Return the segments of a map (H, W) as instances, with the scores that their entries have."""
+    scores = [info.get("score", np.nan) for _, _, info in infos]
+    if bad := next((s for s in scores if isinstance(s, bool) or not isinstance(s, int | float)), None):
+        raise LabellingError(f"{where}: has the score {_text(bad)!r}; expected a number")
+    crowd = [bool(info.get("iscrowd", 0)) for _, _, info in infos]
+    return of_numbers(segments, [id_ for id_, _, _ in infos], labels, scores=scores, crowd=crowd)
 
 
 def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from faultscape.maps.instances import Instances
 from faultscape.nouns import Classes
 
 
@@ -33,7 +34,8 @@ class DrawnImage:
 class ToolLabel:
     """A tool's label of one image: the image's name in the tool, the annotator if known, (width, height)
     according to the tool, its place (file and position, for errors), whether anything with an area is drawn,
-    a function that reads its ids, and how many shapes of each kind are left out because they have no area.
+    a function that reads its ids, how many shapes of each kind are left out because they have no area, and a
+    function that reads its instances, with ids of classes, if the tool tells objects apart.
     """
 
     image: str
@@ -45,6 +47,7 @@ class ToolLabel:
         [Classes], np.ndarray
     ]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place
     without_area: Mapping[str, int] = field(default_factory=dict)
+    instances: Callable[[Classes], Instances] | None = None
 
 
 Kind = Literal["masks", "bundle", "questions", "points"]

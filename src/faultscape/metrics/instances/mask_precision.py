@@ -25,6 +25,7 @@ OVERLAPS = np.linspace(0.5, 0.95, 10)
 RECALLS = np.linspace(0.0, 1.0, 101)
 MOST = 100  # masks of an image and class
 _EVEN = np.spacing(1)
+_NO_MASK = np.zeros((len(OVERLAPS), 0), bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def mask_average_precision(
         if not said.scored:
             raise MetricError(f"prediction, image {k}: a score is not a number; give each mask one")
     classes = sorted({int(c) for pair in images for each in pair for c in each.classes})
-    precision = precisions([judge(true, said, classes) for true, said in images], classes)
+    precision = precisions(matches_of([judge(true, said, classes) for true, said in images], classes))
     each = dict(zip(classes, class_means(precision).tolist(), strict=True))
     return MaskPrecision(mean(precision), mean(precision[:, :1]), mean(precision[:, 5:6]), each)
 
@@ -125,57 +126,74 @@ def judge(truth: Instances, prediction: Instances, classes: Sequence[int]) -> di
     return out
 
 
-def precisions(
-    images: Sequence[Mapping[int, Judged]], classes: Sequence[int], weights: np.ndarray | None = None
-) -> np.ndarray:
-    """Return (C, T, 101) precision of each class at each overlap and recall, over images in their order; NaN
-    for a class without a true mask. ``weights`` (I,) say how often each image counts.
-    """
-    return np.stack([sorted_masks(images, c).precision(weights) for c in classes]) if classes else _NOTHING
-
-
 @dataclass(frozen=True, eq=False)
-class SortedMasks:
-    """All masks of a class, (D,) by their scores, with the place of their image, whether each counts as found
-    or as wrong at each overlap, (T, D), and the true masks of each image (I,).
+class Matches:
+    """The masks (D,) of all images and C classes as they were matched: the place of the ``image`` and the
+    ``class_`` of each, its ``scores``, whether it is ``right`` and whether it is ``wrong`` at each overlap,
+    (T, D) (one that counts neither way is none of them), and the true masks that count, ``truths`` (I, C).
     """
 
     image: np.ndarray
+    class_: np.ndarray
+    scores: np.ndarray
     right: np.ndarray
     wrong: np.ndarray
     truths: np.ndarray
 
-    def precision(self, weights: np.ndarray | None = None) -> np.ndarray:
-        """Return (T, 101) precision at each overlap and recall; NaN if there is no true mask."""
-        out = np.full((len(OVERLAPS), len(RECALLS)), np.nan)
-        total = self.truths.sum() if weights is None else (self.truths * weights).sum()
-        if not total:
-            return out
-        each = np.ones(len(self.image)) if weights is None else weights[self.image]
-        right = np.cumsum(self.right * each, 1)
-        wrong = np.cumsum(self.wrong * each, 1)
-        recall = right / total
+
+def matches_of(images: Sequence[Mapping[int, Judged]], classes: Sequence[int]) -> Matches:
+    """Return the masks of all images, image by image and class by class."""
+    truths = np.zeros((len(images), len(classes)))
+    image, class_ = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    scores, found, ignored = [np.zeros(0)], [_NO_MASK], [_NO_MASK]
+    for i, each in enumerate(images):
+        for c, one in ((c, each[name]) for c, name in enumerate(classes) if name in each):
+            truths[i, c] = one.truths
+            image.append(np.full(len(one.scores), i))
+            class_.append(np.full(len(one.scores), c))
+            scores.append(one.scores)
+            found.append(one.found)
+            ignored.append(one.ignored)
+    at, aside = np.concatenate(found, 1), np.concatenate(ignored, 1)
+    places = np.concatenate(image), np.concatenate(class_)
+    return Matches(*places, np.concatenate(scores), at & ~aside, ~at & ~aside, truths)
+
+
+def joined(parts: Sequence[Matches]) -> Matches:
+    """Return the matches of several parts of the images, one after the other."""
+    first = np.cumsum([0, *(len(part.truths) for part in parts)])
+    return Matches(
+        np.concatenate([part.image + start for part, start in zip(parts, first, strict=False)]),
+        np.concatenate([part.class_ for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.right for part in parts], 1),
+        np.concatenate([part.wrong for part in parts], 1),
+        np.concatenate([part.truths for part in parts]),
+    )
+
+
+def precisions(matches: Matches, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return (C, T, 101) precision of each class at each overlap and recall; NaN for a class without a true
+    mask. ``weights`` (I,) say how often each image counts. Equal scores are in the order of the images.
+    """
+    images, classes = matches.truths.shape
+    weight = np.ones(images) if weights is None else weights
+    out = np.full((classes, len(OVERLAPS), len(RECALLS)), np.nan)
+    order = np.lexsort((-matches.scores, matches.class_))
+    ends = np.searchsorted(matches.class_[order], np.arange(classes + 1))
+    totals = weight @ matches.truths
+    for c in np.flatnonzero(totals).tolist():
+        mine = order[ends[c] : ends[c + 1]]
+        each = weight[matches.image[mine]]
+        right = np.cumsum(matches.right[:, mine] * each, 1)
+        wrong = np.cumsum(matches.wrong[:, mine] * each, 1)
+        recall = right / totals[c]
         precision = right / (wrong + right + _EVEN)
         precision = np.maximum.accumulate(precision[:, ::-1], 1)[:, ::-1]  # the largest from here on
         for t in range(len(OVERLAPS)):
             at = np.searchsorted(recall[t], RECALLS, "left")
-            out[t] = np.append(precision[t], 0.0)[at]
-        return out
-
-
-def sorted_masks(images: Sequence[Mapping[int, Judged]], class_: int) -> SortedMasks:
-    """Return the masks of a class of all images, by their scores; equal ones in the order of the images."""
-    held = [(k, each[class_]) for k, each in enumerate(images) if class_ in each]
-    truths = np.zeros(len(images))
-    for k, one in held:
-        truths[k] = one.truths
-    none = np.zeros((len(OVERLAPS), 0), bool)
-    order = np.argsort(-np.concatenate([np.zeros(0), *(one.scores for _, one in held)]), kind="stable")
-    places = [np.full(len(one.scores), k) for k, one in held]
-    image = np.concatenate([np.zeros(0, np.int64), *places])[order]
-    found = np.concatenate([none, *(one.found for _, one in held)], 1)[:, order]
-    ignored = np.concatenate([none, *(one.ignored for _, one in held)], 1)[:, order]
-    return SortedMasks(image, found & ~ignored, ~found & ~ignored, truths)
+            out[c, t] = np.append(precision[t], 0.0)[at]
+    return out
 
 
 def mean(precision: np.ndarray) -> float:
@@ -242,6 +260,3 @@ def _instances(
         return of_masks.make(masks.shape[1:], runs, classes, scores=scores, crowd=crowd)
     except LabelMapError as error:
         raise MetricError(f"{where}: {error}") from None
-
-
-_NOTHING = np.zeros((0, len(OVERLAPS), len(RECALLS)))

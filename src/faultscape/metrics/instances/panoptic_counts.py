@@ -107,8 +107,9 @@ def count_segments(
     """Return {name: (C,)} of COUNTS of one image: segments found, missed and invented, and the sum of the IoU
     of those found.
 
-    ``truth`` and ``prediction`` (H, W) hold places of segments, -1 for none; their classes are (N,) and (M,)
-    places of classes; ``crowd`` (N,) says which true ones are crowds.
+    ``truth`` and ``prediction`` (H, W) hold places of segments, -1 for none (in the truth: void); their
+    classes are (N,) and (M,) places of classes, -1 for one that never counts, such as the background;
+    ``crowd`` (N,) says which true ones are crowds.
     """
     truth_classes = np.asarray(truth_classes, np.int64)
     predicted_classes = np.asarray(predicted_classes, np.int64)
@@ -121,7 +122,7 @@ def count_segments(
     of_said = np.append(predicted_classes, -1)[places]
     crowds = np.zeros(len(truth_classes), bool) if crowd is None else np.asarray(crowd, bool)
     is_crowd = np.append(crowds, False)[np.minimum(table.truth_label, len(truth_classes))]
-    same = of_truth[table.truth] == of_said[table.prediction]
+    same = (of_truth[table.truth] == of_said[table.prediction]) & (of_truth[table.truth] >= 0)
     union = table.truth_area[table.truth] + table.prediction_area[table.prediction] - table.pixels
     iou = table.pixels / union
     match = same & ~is_crowd[table.truth] & (2 * table.pixels > union)

@@ -1,6 +1,8 @@
-"""A model that is a JSON file of COCO: its results, a list of masks with scores, or a whole COCO file.
+"""A model that is a JSON file of COCO: its results, a list of masks with scores, a whole COCO file, or a
+panoptic one with its PNG files.
 
-Conventions: masks are run lengths or polygons. They are painted by score, the highest on top, masks without a
+Conventions: masks are run lengths or polygons; of a panoptic file, segments. They are kept as instances
+beside the map that they draw. They are painted by score, the highest on top, masks without a
 score first; among equal ones the later of the file lies on top. Pixels under no mask are the background of
 the class list, else void. Values of the stored maps are category ids. What these mean: by the names of the
 file's categories, or ``--labels``, or, in a list of results, which has no names, the ids of the class list.
@@ -16,6 +18,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +27,14 @@ from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
 from faultscape.corpus.matches import fit
 from faultscape.corpus.sources import Found
-from faultscape.errors import CorpusError, FaultscapeError, LabelMapError, ModelError
+from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, ModelError
 from faultscape.formats import coco
 from faultscape.formats.guard import parse_json, read_bytes
-from faultscape.maps import runs
+from faultscape.formats.label_tools.coco_panoptic import PanopticImage, is_panoptic, panoptic_images
+from faultscape.maps import instances, runs
+from faultscape.maps.instances import Instances
 from faultscape.nouns import Classes
-from faultscape.prediction.batches import Row
+from faultscape.prediction.batches import INSTANCES, Row
 from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.folder import check_values, fingerprint
 from faultscape.prediction.stored_outputs.each_map import OpenStored
@@ -39,6 +44,7 @@ from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("unmapped",)
 _MOST_ID = 65535
+_FAR = 1 << 63
 _WHAT = "a COCO file"
 
 
@@ -49,8 +55,10 @@ class Mask:
     number: int
     category: int
     outline: object
-    score: float
+    score: float | None
     lacks: str = ""
+    crowd: bool = False
+    id: int = 0
 
 
 @dataclass
@@ -61,6 +69,12 @@ class Results:
     names: dict[int, str] = field(default_factory=dict)
     categories: set[int] = field(default_factory=set)
     is_list: bool = False
+    segments: dict[str, PanopticImage] = field(default_factory=dict)  # of a panoptic file, instead of masks
+
+    @property
+    def images(self) -> list[str]:
+        """The names of its images."""
+        return [*(self.segments or self.masks)]
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,8 @@ def read_results(path: str) -> Results:
     )
     if isinstance(document, list):
         return _of_list(document, path)
+    if is_panoptic(document):
+        return _of_segments(document, path)
     return _of_document(document, path)
 
 
@@ -106,15 +122,31 @@ class OpenResults(OpenStored):
 
     def read(self, image: Image, stored: str) -> Row:
         """Return the map of an image, or why it cannot be used."""
+        size = (image.height, image.width)
         try:
-            masks = self._results.masks.get(stored, [])
-            code, labels = runs.encode_with_labels(
-                draw(self._path, (image.height, image.width), masks, self._under_none)
-            )
+            if segments := self._results.segments.get(stored):
+                drawn, held = segments.read(size, self._under_none)
+            else:
+                masks = self._results.masks.get(stored, [])
+                drawn = draw(self._path, size, masks, self._under_none)
+                held = instances_of(masks, size)
+            code, labels = runs.encode_with_labels(drawn)
             check_values(self._path, labels, self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
-        return Row(image.id, code)
+        return Row(image.id, code, {INSTANCES: (instances.encode(held),)})
+
+
+def instances_of(masks: Sequence[Mask], size: tuple[int, int]) -> Instances:
+    """Return the instances that masks are, in the order of the file; LabelMapError as for `draw`."""
+    return instances.make(
+        size,
+        [coco.run_lengths(mask.outline, size) for mask in masks],
+        [mask.category for mask in masks],
+        ids=[mask.id for mask in masks],
+        scores=[math.nan if mask.score is None else mask.score for mask in masks],
+        crowd=[mask.crowd for mask in masks],
+    )
 
 
 def draw(path: str, size: tuple[int, int], masks: Sequence[Mask], under_none: int) -> np.ndarray:
@@ -122,7 +154,7 @@ def draw(path: str, size: tuple[int, int], masks: Sequence[Mask], under_none: in
     that cannot be drawn.
     """
     drawn = np.full(size, under_none, np.uint16)
-    for mask in sorted(masks, key=lambda mask: mask.score):
+    for mask in sorted(masks, key=lambda mask: mask.score or 0.0):
         if mask.lacks:
             raise LabelMapError(f"{path}, mask {mask.number}: {coco.NO_OUTLINE[mask.lacks]}")
         try:
@@ -162,7 +194,7 @@ def origin(source: Source, request: Request) -> Origin:
     results = read_results(path)
     ids = [image.id for _, images in request.shards() for image in images if not image.parent]
     named = _by_number(results, ids) if results.is_list else {}
-    found = [Found(os.path.splitext(name)[0], name) for name in results.masks if name not in named.values()]
+    found = [Found(os.path.splitext(name)[0], name) for name in results.images if name not in named.values()]
     if found and not named:
         named = fit(path, found, ids, say=notes.append)
     if not named:
@@ -256,6 +288,18 @@ def _of_document(document: Any, path: str) -> Results:
     return out
 
 
+def _of_segments(document: Any, path: str) -> Results:
+    try:
+        found, names = panoptic_images(document, Path(path))
+    except LabellingError as error:
+        raise ModelError(str(error)) from None
+    out = Results(names=names, segments={image.name: image for image in found})
+    out.categories = {category for image in found for category in image.categories}
+    if bad := next((id_ for id_ in {*out.names, *out.categories} if not _is_label(id_)), None):
+        raise ModelError(f"{path}: has the category id {bad!r}; expected numbers from 0 to {_MOST_ID}")
+    return out
+
+
 def _add(out: Results, image: str, number: int, row: dict[str, Any], path: str, lacks: str = "") -> None:
     category = row["category_id"]
     if not _is_label(category):
@@ -263,13 +307,19 @@ def _add(out: Results, image: str, number: int, row: dict[str, Any], path: str, 
             f"{path}: entry {number} has the category_id {str(category)[:40]!r}; expected a number from 0 to"
             f" {_MOST_ID}"
         )
-    score = row.get("score", 0.0)
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+    score = row.get("score")
+    if score is not None and (
+        isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score)
+    ):
         raise ModelError(f"{path}: entry {number} has the score {str(score)[:40]!r}; expected a number")
     outline = row.get("segmentation")
     only = lacks or ("" if outline else "box")
     out.categories.add(category)
-    out.masks.setdefault(image, []).append(Mask(number, category, outline, float(score), only))
+    score = None if score is None else float(score)
+    own = row.get("id")
+    id_ = own if type(own) is int and abs(own) < _FAR else number
+    crowd = bool(row.get("iscrowd", 0))
+    out.masks.setdefault(image, []).append(Mask(number, category, outline, score, only, crowd, id_))
 
 
 def _is_label(value: object) -> bool:

@@ -51,6 +51,7 @@ class FigureData(Result):
     figure: str  # its name, one of FIGURES
     selection: str  # the selection that the report is about
     rows: tuple[tuple[Plain, ...], ...]  # None for what is undefined
+    conclusion: str = ""  # what the numbers say, in one line, where that is a question's answer
 
     @property
     def kind(self) -> FigureKind:
@@ -70,7 +71,8 @@ class FigureData(Result):
 
     def __repr__(self) -> str:
         names = [column.name for column in self._columns()]
-        return "\n".join([f"{self.figure}: {self.says}", *text_lines(names, self.rows)])
+        said = [self.conclusion] * bool(self.conclusion)
+        return "\n".join([f"{self.figure}: {self.says}", *said, *text_lines(names, self.rows)])
 
     def _columns(self) -> Sequence[Column]:
         return self.kind.columns
@@ -239,4 +241,23 @@ FIGURES: tuple[FigureKind, ...] = (
         ),
     ),
 )
-_BY_NAME = {kind.name: kind for kind in FIGURES}
+ON_REQUEST: tuple[FigureKind, ...] = (  # made from maps, when one is asked for; no report has them
+    FigureKind(
+        "instances",
+        "how much lower PQ and AP of instances are on the chosen images than on images drawn at random",
+        (
+            Column("metric", "text", "instance_pq or mask_ap"),
+            Column("model", "text", "name of the model; null for the mean of all"),
+            Column("on", "text", "own duels, or others: chosen images that it did not duel on"),
+            Column("chosen", "number", "its value on these chosen images", "0 to 1"),
+            Column("random", "number", "its value on the images drawn at random", "0 to 1"),
+            Column("lower", "number", "the second minus the first"),
+            Column("low", "number", "lower end of the 95 % interval of lower; null for fewer than six units"),
+            Column("high", "number", "its upper end"),
+            Column("chosen_images", "count", "how many chosen images count"),
+            Column("random_images", "count", "how many random images count"),
+        ),
+        "Yan et al. 2021, section 5",
+    ),
+)
+_BY_NAME = {kind.name: kind for kind in (*FIGURES, *ON_REQUEST)}

@@ -62,6 +62,7 @@ _MARKS = {  # {figure: (what a mark is named by, its value, the ends of its inte
     "standings": (("model",), "score", ("score_low", "score_high"), "score"),
     "tags": (("tag", "model"), "difference", ("difference_low", "difference_high"), "more loss"),
     "without": (("model",), "spearman", (None, None), "Spearman"),
+    "instances": (("metric", "model", "on"), "lower", ("low", "high"), "lower on chosen images"),
     "speed": (("model", "device"), "whole_median", ("whole_q1", "whole_q3"), "milliseconds"),
 }
 
@@ -73,8 +74,8 @@ def _intervals(ax: Axes | None, figure: str, title: str, rows: Records) -> Axes:
         rows = [row for row in rows if (row["ranking"], row["population"], row["classes"]) == first]
     marks = [
         Mark(
-            ", ".join(str(row[name]) for name in names),
-            row["model"],
+            ", ".join(str(row[name] or "all models") for name in names),
+            row["model"] or "",
             row[value],
             row[low] if low else None,
             row[high] if high else None,

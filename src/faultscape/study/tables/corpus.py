@@ -176,7 +176,7 @@ class Corpus:
         """Return some columns of some images, in corpus order, without ids that the study does not have. Of
         the file only those parts are read that may hold one of them, and nothing is kept.
         """
-        asked = list(ids)
+        asked = [id_ for id_ in ids if _is_utf8(id_)]  # as all ids are
         found = [pa.table({name: pa.nulls(0, _TYPES.get(name, pa.string())) for name in names})]
         if self._file is None or not asked:
             return found[0]
@@ -316,6 +316,10 @@ def bits(mask: np.ndarray) -> pa.BooleanArray:
     return pa.BooleanArray.from_buffers(
         pa.bool_(), len(mask), [None, pa.py_buffer(np.packbits(mask, bitorder="little"))]
     )
+
+
+def _is_utf8(text: str) -> bool:
+    return text.isascii() or text.encode(errors="replace").decode() == text
 
 
 def words(texts: Sequence[str]) -> pa.StringArray:

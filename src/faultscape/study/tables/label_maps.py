@@ -2,7 +2,8 @@
 
 Conventions: one row per image that has a map: id, ``runs`` (see maps.runs; its head holds the map's own size;
 for a classifier, its answer: see maps.class_answers) and, if the corpus knows an image only by its store's
-tag, ``photo``: SHA-256 of the bytes it was made from. A missing or unusable map has no row but a failure in
+tag, ``photo``: SHA-256 of the bytes it was made from; ``instances`` (see maps.instances), with classes in the
+same labels, where the source had them. A missing or unusable map has no row but a failure in
 the manifest. Withdrawn or replaced labels are kept in truth/NAME/removed for people, and never read. The maps
 of a network, or a program, depend on the images and the working size, which their key identifies.
 """
@@ -49,6 +50,7 @@ class StoredMap:
     id: str
     runs: bytes
     photo: str | None = None
+    instances: bytes | None = None
 
 
 def predictions(root: Path, name: str) -> Path:
@@ -186,6 +188,8 @@ def table_of(maps: list[StoredMap]) -> pa.Table:
     }
     if any(m.photo is not None for m in maps):
         columns["photo"] = pa.array([m.photo for m in maps], pa.string())
+    if any(m.instances is not None for m in maps):
+        columns["instances"] = pa.array([m.instances for m in maps], pa.binary())
     return pa.table(columns)
 
 
@@ -213,6 +217,13 @@ def read_map(folder: Path, shard: int, part: Part, image: str) -> bytes | None:
     return read_cell(folder, part_name(shard), part, image, "runs")
 
 
+def read_instances(folder: Path, shard: int, part: Part) -> dict[str, bytes]:
+    """Return the code of the instances of every image of a shard that has them, by image id."""
+    columns = read_part(folder, part_name(shard), part, ["id", "instances"]).to_pydict()
+    rows = zip(columns["id"], columns.get("instances", []), strict=False)
+    return {id_: code for id_, code in rows if code is not None}
+
+
 def read_ids(folder: Path, shard: int, part: Part) -> list[str]:
     """Return the ids of the images of a shard that have a map, without reading a map."""
     return read_small(folder, part_name(shard), part, ["id"])["id"].to_pylist()
@@ -237,7 +248,7 @@ def read_stored(folder: Path, shard: int, parts: Mapping[str, Part] | None = Non
     if part is None:
         return []
     return [
-        StoredMap(row["id"], row["runs"], row.get("photo"))
+        StoredMap(row["id"], row["runs"], row.get("photo"), row.get("instances"))
         for row in read_part(folder, part_name(shard), part).to_pylist()
     ]
 

@@ -115,17 +115,28 @@ def _rows(corpus: Corpus, *names: str) -> Iterator[pa.Table]:
         yield table if inside.all() else table.filter(bits(inside))
 
 
-def _ids_at(corpus: Corpus, places: np.ndarray) -> dict[int, str]:
-    """Return the ids of the pool's images at some places in corpus order."""
-    found = dict[int, str]()
+def pool_size(corpus: Corpus) -> int:
+    """Return how many images the pool has."""
+    return sum(len(table) for table in _rows(corpus, "shard"))
+
+
+def images_at(corpus: Corpus, places: np.ndarray) -> dict[int, tuple[str, int]]:
+    """Return {place: (id, shard)} of the pool's images at some places in corpus order."""
+    found = dict[int, tuple[str, int]]()
     places = np.unique(places)
     start = 0
-    for table in _rows(corpus, "id") if len(places) else ():
+    for table in _rows(corpus, "id", "shard") if len(places) else ():
         low, high = np.searchsorted(places, [start, start + len(table)])
         mine = places[low:high]
-        found |= zip(mine.tolist(), table["id"].take(pa.array(mine - start)).to_pylist(), strict=True)
+        rows = table.take(pa.array(mine - start))
+        here = zip(rows["id"].to_pylist(), rows["shard"].to_pylist(), strict=True)
+        found |= zip(mine.tolist(), here, strict=True)
         start += len(table)
     return found
+
+
+def _ids_at(corpus: Corpus, places: np.ndarray) -> dict[int, str]:
+    return {place: id_ for place, (id_, _) in images_at(corpus, places).items()}
 
 
 def _families(corpus: Corpus, count: int, followers: Mapping[int, str]) -> np.ndarray:

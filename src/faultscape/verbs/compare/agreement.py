@@ -21,7 +21,7 @@ from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.tables.corpus import pool
-from faultscape.study.tables.pool import read_pool
+from faultscape.study.tables.pool import pool_size, read_pool
 from faultscape.verbs.compare import agreement_sample
 from faultscape.verbs.compare.artefact import AGREEMENT, agreement_key
 
@@ -64,12 +64,12 @@ def tell_warnings(study: Study) -> None:
 def _found(study: Study) -> Agreement | None:
     """Compute the agreement from the answers, or the counts, of the pool."""
     models = study.models
-    drawn = read_pool(study.corpus)
-    if not len(drawn):
+    number = pool_size(study.corpus)
+    if not number:
         return None
     seen = np.ones(len(study.classes), bool)
     if study.classifies:
-        said = read_predictions(study, models, drawn.ids, top=False)
+        said = read_predictions(study, models, read_pool(study.corpus).ids, top=False)
         found = mean_agreement(said)
         misplaced = agreement_sample.misplaced_classifiers(said)
     else:
@@ -77,9 +77,9 @@ def _found(study: Study) -> Agreement | None:
         seen = np.zeros(len(study.classes), bool)
         blocks = (read_block(study, images, models) for images in rows if images)
         found = mean_agreement(_noting(blocks, seen))
-        misplaced = agreement_sample.misplaced_maps(study, models, drawn)
+        misplaced = agreement_sample.misplaced_maps(study, models, number)
     words = agreement_words.warnings(found, misplaced, study.classes)
-    words += agreement_words.unseen_words(study.classes.names, seen.tolist(), len(drawn))
+    words += agreement_words.unseen_words(study.classes.names, seen.tolist(), number)
     return replace(found, warnings=tuple(words))
 
 

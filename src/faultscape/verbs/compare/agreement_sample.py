@@ -21,7 +21,7 @@ from faultscape.reading.maps import StoredMaps
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
-from faultscape.study.tables.pool import Pool
+from faultscape.study.tables.pool import images_at
 
 GRID = (56, 42)  # width, height
 _MAPS = 128
@@ -42,19 +42,17 @@ def misplaced_classifiers(said: Predictions) -> list[Finding]:
     )
 
 
-def misplaced_maps(study: Study, models: Sequence[str], pool: Pool) -> list[Finding]:
-    """Return which models of label maps are misplaced, and how; for one that disagrees with all others, more
-    images are searched for an order farther off.
+def misplaced_maps(study: Study, models: Sequence[str], number: int) -> list[Finding]:
+    """Return which models of label maps are misplaced in a pool of a ``number`` of images, and how; for one
+    that disagrees with all others, more images are searched for an order farther off.
     """
-    places = _sample(len(pool), _MAPS, _RUN)
-    found = find_misplaced(*_read(study, models, pool, places))
+    places = _sample(number, _MAPS, _RUN)
+    found = find_misplaced(*_read(study, models, places))
     lost = [f for f in found if f.kind in LOST]
     if lost and len(places) > 1:
         away = {f.model for f in lost}
         some: list[int] = [*away, *[m for m in range(len(models)) if m not in away][:_MODELS]]
-        far = find_misplaced(
-            *_read(study, [models[m] for m in some], pool, [np.arange(min(len(pool), _FAR))])
-        )
+        far = find_misplaced(*_read(study, [models[m] for m in some], [np.arange(min(number, _FAR))]))
         better = {some[f.model]: replace(f, model=some[f.model]) for f in far if f.kind not in LOST}
         found = [better.get(f.model, f) if f in lost else f for f in found]
     return found
@@ -79,14 +77,14 @@ def _starts(places: list[np.ndarray]) -> list[int]:
 
 
 def _read(
-    study: Study, models: Sequence[str], pool: Pool, places: list[np.ndarray]
+    study: Study, models: Sequence[str], places: list[np.ndarray]
 ) -> tuple[np.ndarray, list[int], list[str]]:
     """Return the maps of some models of some images, where runs start, and the images' ids."""
     classes = study.classes
     wanted = np.concatenate(places).tolist()
-    ids = pool.names(wanted)
+    images = images_at(study.corpus, np.concatenate(places))
     answers = np.full((len(models), len(wanted), GRID[1], GRID[0]), NONE, np.uint16)
-    for shard, rows in groupby(enumerate(wanted), key=lambda row: int(pool.shards[row[1]])):
+    for shard, rows in groupby(enumerate(wanted), key=lambda row: images[row[1]][1]):
         held = list(rows)
         for j, name in enumerate(models):
             labels = study.settings.models[name].labels
@@ -95,8 +93,8 @@ def _read(
             known = part.sha256 if part else ""
             maps = StoredMaps(folder, shard, table(classes, labels), allowed(classes, labels), known)
             for k, place in held:
-                drawn = maps.read(ids[place], GRID)
+                drawn = maps.read(images[place][0], GRID)
                 if drawn is not None:
                     answers[j, k] = drawn
     answers[answers >= len(classes)] = NONE
-    return answers, _starts(places), [ids[place] for place in wanted]
+    return answers, _starts(places), [images[place][0] for place in wanted]

@@ -16,7 +16,8 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -112,10 +113,11 @@ def read_answers(study: Study, source: str) -> AnswersTaken:
     root = study.root
     path = Path(source)
     with study.writing():
-        sizes = _sizes(study)
+        lines = read_bytes(path, LabellingError, limit=MOST_BYTES).splitlines()
+        sizes = _sizes(study, lines)
         taken = _Lines()
         wrong = list[tuple[str, str]]()
-        for number, line in enumerate(read_bytes(path, LabellingError, limit=MOST_BYTES).splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             image, why = taken.add(line, sizes, study.classes.names, study.models)
@@ -144,9 +146,15 @@ def read_answers(study: Study, source: str) -> AnswersTaken:
     )
 
 
-def _sizes(study: Study) -> dict[str, tuple[int, int]]:
-    """Return {image id: (width, height)} of a study."""
-    ids, *sides = study.corpus.columns("id", "width", "height").to_pydict().values()
+def _sizes(study: Study, lines: Iterable[bytes]) -> dict[str, tuple[int, int]]:
+    """Return {image id: (width, height)} of those images of a study that some lines name."""
+    named = set[str]()
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(image := row.get("image"), str):
+                named.add(image)
+    ids, *sides = study.corpus.rows_of(named, "id", "width", "height").to_pydict().values()
     return dict(zip(ids, zip(*sides, strict=True), strict=True))
 
 

@@ -35,11 +35,13 @@ from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapE
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling.catalogue import FORMATS, Format
 from faultscape.labelling.format_calls import read_label, state_of
+from faultscape.maps.instances import Instances
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.sources.folder import check_values
 from faultscape.study.tables.corpus import Corpus, Image
 
 Reader = Callable[[Counter[str]], np.ndarray]
+ReadInstances = Callable[[], Instances]
 _OURS = ("labels", "images")
 
 

@@ -21,7 +21,7 @@ from faultscape.corpus.sources import jpegs_instead
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, Format
-from faultscape.maps import runs
+from faultscape.maps import instances, runs
 from faultscape.progress import progress
 from faultscape.reading import fill
 from faultscape.reading.evidence import tell_discards, unusual
@@ -34,7 +34,7 @@ from faultscape.study.tables.corpus import Image, part_name, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
 from faultscape.verbs.in_memory.labels import CALLED, was_in_memory
-from faultscape.verbs.label.mask_files import MaskRules, Reader, inner_folder, readers
+from faultscape.verbs.label.mask_files import MaskRules, Reader, ReadInstances, inner_folder, readers
 from faultscape.verbs.label.model_copies import Copies
 from faultscape.verbs.label.result import Imported
 from faultscape.verbs.label.tool_files import bundles, read_bundles, truth_of
@@ -84,6 +84,7 @@ def import_(
         if truth in study.models:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         meaning: dict[str, str] | None = None  # of masks
+        objects: dict[str, ReadInstances] = {}
         table = path / "discard.csv"
         listed = _discards(table, study) if table.is_file() else []
         thrown = without_taken_back(study, listed, named(str(table)))
@@ -94,6 +95,7 @@ def import_(
             print("note: --labels has no effect on files of labelling tools, which name their classes")
         if found:
             tool = read_bundles(found, study.corpus, classes, options.pattern)
+            objects = tool.instances
             by_person = (
                 {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}}
                 if person
@@ -149,7 +151,7 @@ def import_(
         images = study.corpus.images({id_ for mine in labels.values() for id_ in mine})
         copies = {name: Copies(study, len(labels.get(who, {}))) for who, name in names.items()}
         kept = {
-            name: keep_labels(study, name, labels.get(who, {}), images, named, copies[name].look)
+            name: keep_labels(study, name, labels.get(who, {}), images, named, copies[name].look, objects)
             for who, name in names.items()
         }
         if meaning is not None and kept[truth].read:
@@ -340,9 +342,11 @@ def keep_labels(
     images: list[Image],
     named: Callable[[str], str] = str,
     look: Callable[[Image, np.ndarray], None] | None = None,
+    objects: Mapping[str, ReadInstances] = {},
 ) -> Kept:
     """Store the labels of one truth, image by image, and call ``look`` on each if it is given. Files that
-    cannot be read are left out and counted, under the names they are ``named``.
+    cannot be read are left out and counted, under the names they are ``named``. ``objects`` read the
+    instances of images, which are stored beside their labels.
     """
     where = label_maps.truth(study.root, truth)
     out = Kept()
@@ -360,10 +364,12 @@ def keep_labels(
             held = {m.id: m for m in label_maps.read_stored(where, number, stored)}
             other = list[StoredMap]()
             fresh = 0
+            more = False
             for image in mine:
                 left_out = Counter[str]()
                 try:
                     label_map = read[image.id](left_out)
+                    code = instances.encode(objects[image.id]()) if image.id in objects else None
                 except (LabelMapError, LabellingError) as error:
                     out.failures.append(Failure("label", truth, image.id, named(str(error))))
                     tick(1)
@@ -373,18 +379,20 @@ def keep_labels(
                 tick(1)
                 out.left_out += left_out
                 out.left_out_on += bool(left_out)
-                now = StoredMap(image.id, runs.encode(label_map))
+                now = StoredMap(image.id, runs.encode(label_map), instances=code)
                 before = held.get(image.id)
                 if before is not None:
                     same = before.runs == now.runs or np.array_equal(runs.decode(before.runs), label_map)
-                    if same:  # in other bytes too: 8 bits wide and 16
-                        out.unchanged += 1
+                    same &= code is None or before.instances in (None, code)
+                    out.unchanged += same
+                    if same and code in (None, before.instances):  # in other bytes too: 8 bits wide and 16
                         continue
-                    other.append(before)
+                    more |= same  # the objects of labels that were there
+                    other += [] if same else [before]
                 fresh += before is None
                 held[image.id] = now
             out.new, out.replaced = out.new + fresh, out.replaced + len(other)
-            if fresh or other:
+            if fresh or other or more:
                 maps = [held[id_] for id_ in sorted(held)]
                 entry.add(
                     (number, Part(label_maps.put_maps(where, number, maps), len(maps), "semantic"), other)

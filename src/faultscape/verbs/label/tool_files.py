@@ -28,7 +28,7 @@ from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import plain_errors, recognises
 from faultscape.nouns import Classes
 from faultscape.study.tables.corpus import Corpus, Image
-from faultscape.verbs.label.mask_files import Reader
+from faultscape.verbs.label.mask_files import Reader, ReadInstances
 
 _PHOTOS = "images/"
 _MOST_FILES = 1000  # most files of a folder to open
@@ -36,11 +36,12 @@ _MOST_FILES = 1000  # most files of a folder to open
 
 @dataclass
 class ToolFiles:
-    """The contents of tool files: {annotator, or '': {image id: reader of its label}}, and how many images
-    have no drawing yet.
+    """The contents of tool files: {annotator, or '': {image id: reader of its label}}, {image id: reader of
+    its instances} of tools that tell objects apart but not people, and how many images have no drawing yet.
     """
 
     readers: dict[str, dict[str, Reader]] = field(default_factory=dict)
+    instances: dict[str, ReadInstances] = field(default_factory=dict)
     empty: int = 0
     formats: list[str] = field(default_factory=list)
 
@@ -84,6 +85,8 @@ def read_bundles(
                 label = mine[place]
                 if label.drawn:
                     readers[id_] = partial(_ids, form, label, near[id_], classes)
+                    if label.instances is not None:
+                        out.instances[id_] = partial(label.instances, classes)
                 else:
                     out.empty += 1
     return out

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """The options of a command, its definitions, the folder that it writes to, and the study that it measures
-    (None for folders).
+    """The options of a command, its definitions, the folder that it writes to, the study that it measures
+    (None for folders), and the metrics of ``instances`` that it asks for.
     """
 
     options: MeasureOptions
     definitions: Definitions
     out: Path
     study: Study | None = None
+    instances: tuple[str, ...] = ()
 
     @property
     def held(self) -> Path:

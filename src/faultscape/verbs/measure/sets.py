@@ -123,7 +123,8 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
     told = list[str]()
     ids = [image.id for image in images]
     for name, model in settings.models.items():
-        trained = [id_ for id_ in ids if id_ in study.trained_on(name)]
+        void = study.trained_on(name)
+        trained = [id_ for id_ in ids if id_ in void]
         own = trained_by_shard(study, name)
         maps = {int(part): entry.sha256 for part, entry in study.manifest(_maps(study, name)).items()}
         meanings = _meanings(model.labels, classes)

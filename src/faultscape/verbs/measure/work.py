@@ -30,7 +30,7 @@ from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import Failure, log, replace_failures
 from faultscape.study.tables.measures import ModelRows, put_per_image
 from faultscape.verbs.in_memory.folders import as_folders, without_folder
-from faultscape.verbs.measure import lists, notes, pictures
+from faultscape.verbs.measure import instances, lists, notes, pictures
 from faultscape.verbs.measure.artefact import MEASURES
 from faultscape.verbs.measure.boxes.work import measure_boxes
 from faultscape.verbs.measure.gather import MeasuredSet, gather
@@ -64,7 +64,8 @@ def _measure_folders(options: MeasureOptions) -> Measured:
         return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))
     mine = share(options.shard)
-    options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
+    of_instances, others = instances.split(options.metric)
+    options = replace(options, metric=tuple(plug.absolute(word) for word in others))
     needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
     if definitions.regions == "given" and any("given" not in of for of in needs):
         raise OptionError(
@@ -74,6 +75,9 @@ def _measure_folders(options: MeasureOptions) -> Measured:
     if options.part.given and options.output is None and options.source is None:
         raise OptionError("--set and --holdout select a part of a study; give the study")
     study = lists.study_of(options.source)
+    instances.refuse_elsewhere(
+        of_instances, study=study is not None, part=options.part.given, array=bool(options.shard)
+    )
     array = "measure" if options.shard else ""
     with study.writing(array=array) if study else nullcontext():
         # locked before the first read, so that the numbers describe a fixed state
@@ -81,7 +85,7 @@ def _measure_folders(options: MeasureOptions) -> Measured:
         of_part = "measures-sets" if options.part.given else "measures"
         place = study.root / of_part if study else Path("measured")
         out = Path(options.output) if options.output else place
-        asked = Measurement(options, definitions, out, study)
+        asked = Measurement(options, definitions, out, study, of_instances)
         sets = _data_sets(asked)
         _refuse_idle_metrics(options.metric, sets)
         if out.exists() and not out.is_dir():
@@ -165,6 +169,8 @@ def _make_document(asked: Measurement, sets: Sequence[DataSet]) -> measure_docum
     for data in sets:
         make_statistics(asked, data, Share())
         found[data.name] = _summarise(asked, data)
+        if asked.instances:
+            instances.add(asked, data, found[data.name].document)
     document = _document(asked, sets, found)
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     written = text.encode("utf-8", "surrogateescape")
@@ -311,7 +317,7 @@ def _document(
     provenance |= {name: value for name, value in asdict(asked.reading).items() if value is not None}
     if asked.study is not None and not options.part.given:
         truth = sets[0].name
-        arguments = arguments_of(options)
+        arguments = arguments_of(replace(options, metric=(*options.metric, *asked.instances)))
         made_from = MEASURES.inputs(asked.study, "", {"truth": truth, "arguments": arguments})
         provenance |= {"truth": truth, "inputs": made_from, "arguments": arguments}
     else:

@@ -232,10 +232,10 @@ class LabelPlan(Result):
     recommended: Recommended | None = None
     pairs: tuple[PairNeeded, ...] = ()
     points: PointNumbers | None = None
-    pool: PoolOutlook | None = None  # with --pool: outcomes by the size and make of the pool
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved
+    pool: PoolOutlook | None = None  # with --pool: outcomes by the size and make of the pool
 
     def __repr__(self) -> str:
         from faultscape.verbs.plan import words

@@ -355,8 +355,10 @@ def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[l
         name: _stored(root, name) - {job.number for job in jobs if job.name == name}
         for name in {job.name for job in jobs}
     }
-    later = [job for job in jobs if not counts.parents(job.number) <= stored[job.name]]
-    return [job for job in jobs if job not in later], later
+    now, later = list[Job](), list[Job]()
+    for job in jobs:
+        (now if counts.parents(job.number) <= stored[job.name] else later).append(job)
+    return now, later
 
 
 def _stored(root: Path, name: str) -> set[int]:

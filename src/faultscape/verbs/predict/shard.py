@@ -14,7 +14,7 @@ from pathlib import Path
 from faultscape.maps import array_codes, runs
 from faultscape.metrics.scorers import plain_name
 from faultscape.prediction import catalogue, networks
-from faultscape.prediction.batches import COUNTED, Row, unrecord
+from faultscape.prediction.batches import COUNTED, INSTANCES, Row, unrecord
 from faultscape.prediction.inference import Output
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
@@ -97,11 +97,12 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
             if counter is not None:
                 _count(counter, row)
             if "labels" not in job.drop:
-                maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
+                instances = row.kept.get(INSTANCES, (None,))[0]
+                maps.append(label_maps.StoredMap(row.id, row.runs, row.photo, instances))
             if sizes and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:
                 resized = resized + 1
                 example = example or (*size, *sizes[row.id])
-            for folder in row.kept.keys() - {*job.drop, COUNTED}:
+            for folder in row.kept.keys() - {*job.drop, COUNTED, INSTANCES}:
                 chunks.setdefault(folder, outputs.Chunks(where / folder, job.number)).add(
                     row.id, row.kept[folder]
                 )

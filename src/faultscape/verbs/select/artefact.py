@@ -17,6 +17,7 @@ from faultscape.selection.catalogue import GOALS
 from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.study.parts import key_of
 from faultscape.study.tables.selections import MAIN, REPLACED_BY
+from faultscape.study.trained_images import learnt_selections
 
 NONE = ""  # the instance that stands for a study without any selection
 DUELS = {"concordance": "miou", "over": "union", "per_class": 1, "spares": 3, "seed": 0}
@@ -75,9 +76,21 @@ def in_order(study: Study) -> list[str]:
     )
 
 
+def _learnt_from(study: Study, name: str) -> str:
+    """Return a network of the study that learnt from the images of a selection, or ''."""
+    which = "learnt selections"
+    if which not in study.computed:
+        study.computed[which] = learnt_selections(study.root / "models")
+    return cast("dict[str, str]", study.computed[which]).get(name, "")
+
+
 def is_superseded(study: Study, name: str) -> bool:
-    """Whether nothing is left to do for a selection because another replaced it."""
+    """Whether nothing is left to do for a selection because another replaced it, or a network learnt from it
+    and models came since.
+    """
     if is_replaced(study, name):
+        return True
+    if _learnt_from(study, name) and SELECTION.changed(study, name) == {"added"}:
         return True
     return bool(SELECTION.changed(study, name) & {"models", "added", "maps"}) and bool(successor(study, name))
 
@@ -253,7 +266,9 @@ class _Selection(Artefact):
         slots = study.selections[name].slots
         now = study.selection(name).now
         heir = slots.definition[REPLACED_BY] if is_replaced(study, name) else successor(study, name)
-        place = f"; replaced by {heir}" if is_superseded(study, name) else ""
+        learnt = _learnt_from(study, name)
+        place = f"; {learnt} learnt from it" if learnt else ""
+        place = f"; replaced by {heir}" if heir and is_superseded(study, name) else place
         lacks = lacks_sizes(study, name)
         sizes = f"; its scale lacks {', '.join(lacks)}: make SCALE with `faultscape scale`" if lacks else ""
         what = counted(now.asked, "point" if study.selections[name].slots.points else "image")

@@ -25,6 +25,7 @@ from faultscape.nouns import Definition, Pairs, Scale, Slots
 from faultscape.progress import Tick
 from faultscape.reading import evidence, fill, pairs
 from faultscape.reading.fill import task
+from faultscape.reading.instances.shard_segments import models_with_instances
 from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.best import Best
@@ -102,6 +103,7 @@ def duels(study: Study, name: str, chosen: dict[str, Any], options: SelectOption
             print(f"{note}; no duel of it asks about {'it' if note.startswith('1 ') else 'them'}")
         tell_ties(result.tied, len(result.chosen), define)
         tell_moved(result.moved)
+        _tell_instances(study, define)
         if old is not None:
             rows = old.slots.rows + extended(old.slots, result)
             result = Slots(models, define, rows, result.tied, result.moved)
@@ -206,8 +208,8 @@ def measure_shard(job: DuelJob, tick: Tick) -> str:
     values = np.empty((j, j, len(combinations.measures(job.define["combined"])), 0))
     if rows:
         counts = pairs.read_block(study, rows, job.models)
-        regions = pairs.read_regions(study, rows, job.models, job.define)
-        values = np.moveaxis(duel.measured(counts, job.define, regions), 0, 2)
+        on_maps = pairs.read_on_maps(study, rows, job.models, job.define)
+        values = np.moveaxis(duel.measured(counts, job.define, on_maps), 0, 2)
     tick(len(rows))
     sink = io.BytesIO()
     np.save(sink, values)
@@ -254,6 +256,19 @@ def read_block(
     groups: dict[str, int] = {}
     families = np.array([groups.setdefault(image.near_duplicate_of, len(groups)) for image in rows])
     return pairs.read_block(study, rows, models), scale, ranks, families
+
+
+def _tell_instances(study: Study, define: Definition) -> None:
+    """Print which models have instances, where PQ chose the images, and that it does not score them."""
+    names = combinations.measures(combinations.spelt(define))
+    if combinations.PQ not in names:
+        return
+    told = models_with_instances(study)
+    rest = [model for model in study.models if model not in told]
+    of = [f"instances of {', '.join(told)}"] * bool(told)
+    of += [f"connected regions of the maps of {', '.join(rest)}"] * bool(rest)
+    scored = f"; models are scored by {define['concordance']}" if len(names) == 1 else ""
+    print(f"note: pq is of {' and '.join(of)}{scored}")
 
 
 def _tell_piles(slots: Slots) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # what describes a network and the images that it sees, rather than how long it is trained
 _TAKEN_OVER = ("head", "loss", "smoothing")
+_OF_DATA = ("withhold", "negatives")
 _OF_PLAN = ("size", "crop", "scale")
 
 
@@ -37,8 +38,8 @@ def continues(options: TrainOptions) -> bool:
 
 
 def taken_over(study: Study, options: TrainOptions) -> TrainOptions:
-    """Return the options of a network that continues another one, with the head, the loss, the withheld
-    classes and the sizes of its parent where none are given.
+    """Return the options of a network that continues another one, with the head, the loss and what taught it
+    what is unknown, the withheld classes, and the sizes of its parent where none are given.
     """
     parent = str(options.init)
     told = dict(NETWORKS.options_again(study, parent)[0])
@@ -51,7 +52,7 @@ def taken_over(study: Study, options: TrainOptions) -> TrainOptions:
         for name in _OF_PLAN
         if name in told and name not in given
     }
-    data = {"withhold": told["withhold"]} if "withhold" in told and "withhold" not in given else {}
+    data = {name: str(told[name]) for name in _OF_DATA if name in told and name not in given}
     return replace(options, **found, plan=replace(options.plan, **plan), data=replace(options.data, **data))
 
 
@@ -69,7 +70,9 @@ def find_continued(study: Study, options: TrainOptions) -> LabelledImages:
         old = find_labelled(study, data.truth, sets, "train", "set")
     else:
         old = _of_parent(study, parent, data.truth)
-    rest = [k for k, (image, _) in enumerate(old.rows) if image.id not in mine]
+    rest = [
+        k for k, (image, _) in enumerate(old.rows) if image.id not in mine and image.set != data.negatives
+    ]
     if not rest:
         raise StudyError(
             f"--set {' --set '.join(asked)}: no image is left to mix in, so that {options.name} would forget"

@@ -204,8 +204,8 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
     said = options.plan.given
     if "steps" in said and "epochs" in said:
         raise OptionError("give either --steps or --epochs, not both")
-    if said.get("steps", 1) < 1:
-        raise OptionError(f"--steps must be 1 or more; got {said['steps']}")
+    if options.plan.steps is not None and options.plan.steps < 1:
+        raise OptionError(f"--steps must be 1 or more; got {options.plan.steps}")
     if "epochs" in said:
         said["steps"] = 0
     plan = replace(plan, **said, seed=options.seed)

@@ -8,7 +8,7 @@ import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faultscape.arguments import Size, plain
 from faultscape.choices import ClassWeights, Optimiser, Schedule
@@ -32,7 +32,8 @@ class TrainingData:
     Parameters
     ----------
     set_
-        A set to train on; default: all images of role train. Can be repeated.
+        A set to train on, or selection:NAME, the labelled images of a selection, half of each batch if
+        --init is given; default: all images of role train. Can be repeated.
     validation
         The validation set, on which the mean-field factor of a Gaussian process is also tuned; default:
         images of role validation, if there are any.
@@ -109,7 +110,7 @@ class TrainingPlan:
     validate_every: float | None = None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """The given numbers of the plan; sizes as (width, height). Dropout is the network's."""
         given = {name: value for name, value in vars(self).items() if value is not None and name != "dropout"}
         for name in ("size", "crop"):

@@ -68,7 +68,8 @@ class Trained:
             lines.append(f"continues {self.parent} on {chosen}, half of each batch, and {old}")
             lines.append(f"joined the study with {counted(self.maps, 'map')}; its images do not judge it")
             draw = f"--goal order --budget {ENOUGH} --as {quote(self.name)}"
-            lines.append(f"next: faultscape select {quote(self.study)} {draw}")
+            lines.append(f"next: faultscape compare {quote(self.study)}")
+            lines.append(f"then: faultscape select {quote(self.study)} {draw}")
         else:
             lines.append(
                 f"next: faultscape predict {quote(self.study)} {quote(f'{self.name}={self.source}')}"
@@ -89,8 +90,9 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
-        named = [quote(f"{one.name}={one.source}") for one in self.networks.values()]
-        lines.append(f"next: faultscape predict {quote(self.study)} {' '.join(named)}")
+        named = [quote(f"{one.name}={one.source}") for one in self.networks.values() if not one.parent]
+        line = f"predict {quote(self.study)} {' '.join(named)}" if named else f"compare {quote(self.study)}"
+        lines.append(f"next: faultscape {line}")
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
             lines.append(

@@ -123,7 +123,8 @@ def train(
         s3-paper, s3-code (as Buchanan et al. 2022, and as their code), s4-bayesian (Blum et al. 2021, B.3),
         or camvid-small (minutes on two cores).
     init
-        Start from this trained network of the study; all parameters are trained further.
+        Start from this trained network of the study; all parameters are trained further. With --set
+        selection:NAME the new network joins the study.
     from_scratch
         With a preset that starts heads from a trained linear network: train everything from random weights
         instead.

@@ -1,0 +1,1 @@
+from .signature import loop as loop

@@ -1,0 +1,273 @@
+"""The rounds of a study: choose, label, train, judge (Yan et al. 2021, section 5).
+
+Conventions: where a round stands follows from what is there. Round k of MODEL makes the selection
+``MODEL-k-learn``, the network ``MODEL-k``, and the selection ``MODEL-k-judge``, which is drawn once the
+network is there. loop.json is written at each step.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
+from faultscape.nouns import JsonObject
+from faultscape.ranking.drawn.estimates import lure
+from faultscape.ranking.drawn.steps import steps
+from faultscape.reading import evidence
+from faultscape.reading.study import Study, opened
+from faultscape.study.folder import put
+from faultscape.study.tables.logs import log
+from faultscape.verbs.compare import compare
+from faultscape.verbs.graph import undone
+from faultscape.verbs.label import import_
+from faultscape.verbs.label.artefact import export_line
+from faultscape.verbs.loop.artefact import LOOP, OPEN, labels_waited_for
+from faultscape.verbs.loop.page import write_page
+from faultscape.verbs.loop.result import FAILS, Looped, Round
+from faultscape.verbs.rank import rank
+from faultscape.verbs.select import select
+from faultscape.verbs.select.options import Sampling
+from faultscape.verbs.status.costs import COSTS
+from faultscape.verbs.train import train
+from faultscape.verbs.train.options import TrainingData, TrainingPlan
+
+if TYPE_CHECKING:
+    from faultscape.verbs.options import LoopOptions
+
+_DEFAULTS = {"images": 10, "judged": 20, "epochs": 20, "rate": 1e-4, "backbone": None}
+
+
+def go_on(options: LoopOptions) -> Looped:
+    """Do what can be done of the open round, or of the next."""
+    study = opened(options.study)
+    asked = _asked(study, options)
+    model = str(asked["model"])
+    rounds = _rounds(study)
+    line = f"faultscape loop {study.place}"
+    for _ in range(options.rounds):
+        waiting = _Round(study, asked, rounds, options.engine).go_on()
+        if waiting:
+            return Looped(options.study, model, tuple(rounds), *waiting)
+    return Looped(options.study, model, tuple(rounds), f"{counted(len(rounds), 'round')} done", line)
+
+
+def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
+    """Return what the rounds are of, as it was given now, or before."""
+    held = _document(study)
+    before = str(held.get("model", ""))
+    if options.model and before and options.model != before:
+        raise OptionError(
+            f"--model {options.model}: the rounds of this study are those of {before}; continue these, or"
+            f" move {LOOP.path(study)} away to begin others"
+        )
+    asked: dict[str, Any] = {"model": before or _model(study, options.model)}
+    for name, usual in _DEFAULTS.items():
+        asked[name] = getattr(options, name) or held.get(name) or usual
+    masks = os.path.abspath(options.masks) if options.masks else str(held.get("masks") or "")
+    if masks and not Path(masks).is_dir():
+        raise OptionError(f"--masks {masks}: there is no such folder")
+    asked["masks"] = masks
+    return asked
+
+
+def _model(study: Study, named: str | None) -> str:
+    """Return the network that the first round continues."""
+    trained = [name for name, about in study.settings.models.items() if about.kind == "trained"]
+    if named is not None and named not in trained:
+        there = f"those are {', '.join(trained)}" if trained else "there is none yet"
+        raise ModelError(
+            f"--model {named}: expected a network that `faultscape train` made and `predict` knows;"
+            f" {there}.{closest(named, trained)}"
+        )
+    if named is None and len(trained) != 1:
+        there = f"there are {', '.join(trained)}: name one with --model" if trained else "there is none"
+        raise ModelError(f"a loop improves a network that `faultscape train` made; {there}")
+    if len(study.models) < 2:
+        raise ModelError(
+            "a loop draws images on which models differ, and the study has one; add another with `faultscape"
+            f" predict {study.place} NAME=SOURCE`"
+        )
+    return named or trained[0]
+
+
+def _document(study: Study) -> JsonObject:
+    return study.document(LOOP.path(study)) or {}
+
+
+def _rounds(study: Study) -> list[Round]:
+    """Return the complete rounds; StudyError if their file is damaged."""
+    try:
+        return TypeAdapter(list[Round]).validate_python(_document(study).get("rounds", []))
+    except ValidationError as error:
+        what = f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}"
+        raise StudyError(
+            f"{LOOP.path(study)}: is damaged ({what}); move it away to begin other rounds"
+        ) from None
+
+
+class _Round:
+    """The open round of a study."""
+
+    def __init__(self, study: Study, asked: dict[str, Any], rounds: list[Round], engine: str) -> None:
+        self.study = study
+        self.asked = asked
+        self.rounds = rounds
+        self.engine = engine
+        self.parent = rounds[-1].network if rounds else str(asked["model"])
+        self.network = f"{asked['model']}-{len(rounds) + 1}"
+        self.learn = f"{self.network}-learn"
+        self.judge = f"{self.network}-judge"
+        self.seconds = float(str(_document(study).get("seconds", 0.0)))  # of training, in the open round
+
+    def go_on(self) -> tuple[str, str] | None:
+        """Do what can be done; return what the round waits for and the line for it, None once it is
+        complete.
+        """
+        place = self.study.called
+        self._compared()
+        if self.learn not in self.study.reread().selections:
+            select(
+                place,
+                as_=self.learn,
+                selector="mad",
+                budget=self.asked["images"],
+                sampling=Sampling(temperature=1.0),
+                engine=self.engine,
+            )
+        if waiting := self._labelled(self.learn, "to learn from"):
+            return waiting
+        if self.network not in self.study.reread().settings.models:
+            start = time.perf_counter()
+            train(
+                place,
+                self.network,
+                init=self.parent,
+                data=TrainingData(set_=[f"selection:{self.learn}"]),
+                plan=TrainingPlan(epochs=self.asked["epochs"], rate=self.asked["rate"]),
+                backbone=self.asked["backbone"],
+            )
+            self.seconds = time.perf_counter() - start
+        self._compared()
+        if self.judge not in self.study.reread().selections:
+            select(place, as_=self.judge, goal="order", budget=self.asked["judged"], engine=self.engine)
+        if waiting := self._labelled(self.judge, "to judge on"):
+            return waiting
+        rank(place, selection=self.judge, engine=self.engine)
+        self.rounds.append(self._outcome())
+        self.seconds = 0.0
+        self._write("")
+        write_page(self.study.reread(), self.rounds)
+        log(self.study.root, "loop", network=self.network, parent=self.parent)
+        return None
+
+    def _compared(self) -> None:
+        if undone(self.study.reread(), "pairs"):
+            compare(self.study.called, engine=self.engine)
+
+    def _labelled(self, selection: str, why: str) -> tuple[str, str] | None:
+        """Have the images of a selection labelled; return what is waited for, None once they all are."""
+        if self.asked["masks"]:
+            self._import(selection)
+        study = self.study.reread()
+        now = study.selection(selection).now
+        left = now.asked - study.label_count(selection).labelled
+        self._write(selection if left else "")
+        if not left:
+            return None
+        words = f"round {len(self.rounds) + 1} waits for masks of {counted(left, 'image')} {why}: {selection}"
+        if self.asked["masks"]:
+            words += f"; {self.asked['masks']} has none of them"
+        return words, export_line(study, selection)
+
+    def _import(self, selection: str) -> None:
+        """Import the masks of a selection's images that have none yet from the folder of masks."""
+        study = self.study.reread()
+        held = study.label_count(selection).images
+        with tempfile.TemporaryDirectory() as folder:
+            found = 0
+            for image in study.selection(selection).now.images:
+                mask = Path(self.asked["masks"]) / f"{image}.png"
+                if image not in held and mask.is_file():
+                    target = Path(folder, f"{image}.png")
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(mask, target)
+                    found += 1
+            if found:
+                import_(study.called, folder, truth=study.likely_truth)
+
+    def _outcome(self) -> Round:
+        """Compare parent and child on the images that the round drew for it."""
+        study = self.study.reread()
+        slots = study.selection(self.judge).slots
+        models = (self.parent, self.network)
+        truth = study.likely_truth
+        images, score = evidence.scores(study, models, truth, slots.definition, study.discarded)
+        lost = evidence.undecidable(study, models, truth) | {*study.discarded}
+        found = steps(slots.draws, images, score, lost=lost, learns=False)
+        seen = score[:, found.columns]
+        names = [images[k] for k in found.columns]
+        learnt = study.label_count(self.learn).labelled
+        fails = seen < FAILS
+        hours = (learnt + len(names)) * COSTS["mask"] / 3600
+        return Round(
+            self.network,
+            self.parent,
+            learnt,
+            len(names),
+            hours,
+            round(self.seconds, 1),
+            gain(seen, found.probability, found.pool),
+            _which(names, fails[0] & ~fails[1]),
+            _which(names, fails[0] & fails[1]),
+            _which(names, ~fails[0] & fails[1]),
+        )
+
+    def _write(self, waits_for: str) -> None:
+        study = self.study.reread()
+        given = {name: value for name, value in self.asked.items() if value and value != _DEFAULTS.get(name)}
+        inputs = {"labels": labels_waited_for(study, waits_for)} if waits_for else {}
+        held = {
+            **{name: value for name, value in self.asked.items() if value},
+            "rounds": [asdict(one) for one in self.rounds],
+            "seconds": self.seconds,
+            OPEN: waits_for,
+            "provenance": {"inputs": inputs, "arguments": given},
+        }
+        text = json.dumps(held, indent=1, ensure_ascii=False, allow_nan=True) + "\n"
+        put(LOOP.path(study), text.encode())
+
+
+def gain(score: np.ndarray, probability: np.ndarray, pool: int) -> list[float]:
+    """Return [x, low, high], the second model's mean score minus the first's over a pool, from scores (2, M)
+    on images drawn with these probabilities, and its 95 % interval (LURE, Student's t); NaN for its ends with
+    fewer than two images.
+
+    >>> score = np.array([[0.4, 0.5, 0.6], [0.5, 0.6, 0.7]])
+    >>> [round(end, 3) for end in gain(score, np.array([1 / 30, 1 / 29, 1 / 28]), 30)]
+    [0.1, 0.1, 0.1]
+    """
+    from scipy import stats
+
+    if score.shape[1] < 2:
+        return [float("nan")] * 3
+    found = lure(1 - score, probability, pool)
+    difference = np.array([1.0, -1.0])
+    x = float(difference @ found.loss)
+    error = float(np.sqrt(max(0.0, difference @ found.covariance @ difference)))
+    half = float(stats.t.ppf(0.975, max(1, found.freedom))) * error
+    return [x, x - half, x + half]
+
+
+def _which(names: Sequence[str], chosen: np.ndarray) -> tuple[str, ...]:
+    return tuple(name for name, yes in zip(names, chosen.tolist(), strict=True) if yes)

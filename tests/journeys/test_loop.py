@@ -1,0 +1,106 @@
+"""loop: rounds in which a network learns from images on which models differ, and is judged on others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import anew
+import faultscape as fs
+import made_training
+from refusals import refused_text, told
+
+pytestmark = pytest.mark.slow
+ASKED = {"model": "other", "images": 5, "judged": 8, "epochs": 20, "rate": 0.02, "engine": "local"}
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> made_training.Trained:
+    """A study of unlabelled images, with a network that learnt and one that hardly did."""
+    trained = made_training.Trained(tmp_path_factory.mktemp("loop"))
+    study = made_training.make_study(trained.folder, train=6, validation=0, test=40, role="pool", label=False)
+    fs.train(study, "old", backbone=trained.own, plan=made_training.FEW)
+    fs.train(study, "other", backbone=trained.own, plan=made_training.ONE, seed=3)
+    fs.predict(study, {name: trained.source_of(name) for name in ("old", "other")}, engine="local")
+    return trained
+
+
+@pytest.fixture
+def trained(start: made_training.Trained, tmp_path: Path) -> made_training.Trained:
+    shutil.copytree(start.folder, tmp_path / "copy")
+    return made_training.Trained(tmp_path / "copy")
+
+
+def test_a_round_waits_for_labels_twice_and_then_says_what_it_brought(trained: made_training.Trained) -> None:
+    study = trained.study
+    waits = fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
+    assert waits.rounds == ()
+    assert waits.waits == "round 1 waits for masks of 5 images to learn from: other-1-learn"
+    assert waits.next == fs.status(study).next
+    assert fs.loop(study, engine="local") == waits  # typed again, without its options
+    learnt = fs.Study(study).selection("other-1-learn").now.images
+    made_training.label(trained, learnt)
+    assert anew.whys(study)["loop", ""] == ("labels came",)
+    assert (
+        fs.status(study).next
+        == f"faultscape loop {fs.Study(study).place}"
+        + fs.status(study).next.partition(fs.Study(study).place)[2]
+    )
+    again = fs.loop(study, engine="local")
+    assert "to judge on: other-1-judge" in again.waits
+    judged = fs.Study(study).selection("other-1-judge").now.images
+    assert not set(judged) & set(learnt)
+    made_training.label(trained, judged)
+    (found,) = fs.loop(study, engine="local").rounds
+    assert (found.network, found.parent, found.learnt, found.judged) == ("other-1", "other", 5, 8)
+    assert found.gain[1] <= found.gain[0] <= found.gain[2]
+    assert found.gain[0] > 0.1  # it had learnt next to nothing
+    assert found.seconds > 0
+    assert found.hours == pytest.approx(13 * 1.5)
+    assert len(found.cured) + len(found.kept) + len(found.new) <= 8
+    page = Path(study, "loop.html").read_text()
+    assert "1. other-1, from other" in page
+    assert ("loop", "") not in anew.whys(study)
+
+
+def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(trained: made_training.Trained) -> None:
+    study = trained.study
+    masks = str(trained.folder / "main" / "masks")
+    found = fs.loop(study, **ASKED, backbone=trained.own, masks=masks, rounds=2)  # type: ignore[arg-type]
+    assert [one.network for one in found.rounds] == ["other-1", "other-2"]
+    assert found.rounds[1].parent == "other-1"
+    now = fs.Study(study)
+    asked = {image for name in now.selections for image in now.selection(name).now.images}
+    labelled = {image for image in now.labels() if not image.startswith("train")}
+    assert labelled == asked
+    for one in found.rounds:
+        judged = set(now.selection(f"{one.network}-judge").now.images)
+        assert not judged & (now.trained_on(one.network) | now.trained_on(one.parent))
+    # the images that a network learnt from stay what they are, though models came
+    assert "--replace" not in fs.status(study).next
+    assert "2 rounds of other" in str(fs.status(study))
+    said = told("loop", study, "--engine", "local")
+    assert said[-3].startswith("other-3: ")
+    assert said[-2] == "3 rounds done"
+
+
+def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
+    trained: made_training.Trained, tmp_path: Path
+) -> None:
+    study = trained.study
+    assert "there are old, other: name one with --model" in refused_text("loop", study)
+    assert "expected a network that `faultscape train` made" in refused_text(
+        "loop", study, "--model", "nobody"
+    )
+    assert "there is no such folder" in refused_text(
+        "loop", study, "--model", "old", "--masks", tmp_path / "no"
+    )
+    assert "--rounds is for --masks" in refused_text("loop", study, "--model", "old", "--rounds", 2)
+    assert "--judged must be 4 or more" in refused_text("loop", study, "--judged", 3)
+    assert "is not a study" in refused_text("loop", tmp_path / "nowhere")
+    fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
+    assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
+    Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
+    assert "is damaged" in refused_text("loop", study)
