@@ -1,7 +1,7 @@
 """Boxes of Label Studio: rectangles, whose x, y, width and height are percents of the image's sides.
 
 Conventions: the labels of label_config.xml beside the file are the classes that were boxed, or those that
-appear without one. A task that somebody answered without a rectangle shows none of them; one without an
+appear without one. A task that someone answered without a rectangle shows none of them; one without an
 answer is left out. Of one person's answers to a task the latest counts. Results that describe the whole image
 say nothing.
 Source: Label Studio's documentation of its JSON export.
