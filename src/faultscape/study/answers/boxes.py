@@ -87,7 +87,7 @@ def fault_of_text(said: str, classes: Collection[str], size: tuple[int, int]) ->
 
 def joined(answers: Collection[BoxAnswer]) -> dict[str, list[Box]]:
     """Return {class that anybody boxed: its boxes} of an image, by what several people leave open together: a
-    box that somebody drew otherwise, or not at all, is an area in which the class may lie.
+    box that someone drew otherwise, or not at all, is an area in which the class may lie.
 
     >>> one = BoxAnswer("a", text_of(["car"], [("car", Box(0, 0, 2, 2)), ("car", Box(4, 0, 6, 2))]), "ann")
     >>> other = BoxAnswer("a", text_of(["car"], [("car", Box(0, 0, 2, 2))]), "ben")
