@@ -247,9 +247,8 @@ class Study:
     @cached_property
     def _aside(self) -> frozenset[str]:
         """The ids of made images whose role is not pool."""
-        if not (shards := self.corpus.aside):
-            return frozenset()
-        outside = self.corpus.rows_outside(shards, "id")["id"].to_pylist()
+        shards = self.corpus.aside
+        outside = self.corpus.rows_outside(shards, "id")["id"].to_pylist() if shards else self.ids
         return frozenset(self.ids.difference(outside))
 
     @_once
@@ -534,7 +533,9 @@ class Study:
     @_once
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""
-        now, truth = self.selection(selection).now, truth or self.likely_truth
+        if not truth:
+            return self.label_count(selection, self.likely_truth or LABELS)
+        now = self.selection(selection).now
         return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 
     def standings(self, selection: str = MAIN) -> Standings:
