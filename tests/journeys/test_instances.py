@@ -5,6 +5,8 @@ one line.
 from __future__ import annotations
 
 import json
+import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +18,14 @@ from faultscape.errors import FaultscapeError
 from faultscape.maps import instances
 from faultscape.maps.instances import Instances
 from faultscape.nouns import Slot
+from faultscape.prediction import catalogue
+from faultscape.prediction.source import Request
 from faultscape.reading.instances.judgement import judge
 from faultscape.reading.instances.transfer import OTHERS, OWN, compare, conclusion
 from faultscape.reading.study import Study
 from faultscape.reporting.competition.figure_data import FigureData
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.removed_images import each_whole_shard
 from faultscape.verbs.label.result import Imported
 from made_instances import MadeInstances
 from refusals import refused
@@ -226,7 +231,9 @@ def test_how_much_lower_instances_are_on_chosen_images_than_on_random_ones(held:
     each = [rows["instance_pq", name, OTHERS].lower for name in ("results", "panoptic")]
     assert rows["instance_pq", "", OTHERS].lower == pytest.approx(np.mean(each))
     assert rows["instance_pq", "", OTHERS].low < rows["instance_pq", "", OTHERS].lower
-    assert "on images that other models' duels chose: instance PQ " in conclusion([*rows.values()])
+    assert "on images that other models' duels chose: instance PQ " in conclusion(
+        [*rows.values()], "the whole pool"
+    )
 
 
 def test_a_draw_that_is_the_chosen_images_is_not_lower(held: MadeInstances) -> None:
@@ -244,8 +251,67 @@ def test_the_figure_of_instances_has_one_line_and_a_drawing(held: MadeInstances)
     figure = fs.show(held.study, figure="instances", selection="duels")
     assert isinstance(figure, FigureData)
     assert repr(figure).splitlines()[1] == figure.conclusion
+    assert "than on the whole pool" in figure.conclusion
     assert {row["random_images"] for row in figure.records} == {len(held.ids)}  # the whole pool is labelled
     figure.plot()
     with refused(FaultscapeError, "has no duels; figure instances compares"):
         fs.select(held.study, as_="draw", selector="random", budget=12)
         fs.show(held.study, figure="instances", selection="draw")
+
+
+def test_a_folder_with_a_panoptic_file_is_that_file_and_its_pictures_count(
+    held: MadeInstances, tmp_path: Path
+) -> None:
+    shutil.copytree(held.folder / "panoptic", tmp_path / "out" / "panoptic")
+    shutil.copy(held.folder / "panoptic.json", tmp_path / "out" / "panoptic.json")
+    settings = Study(held.study).settings
+
+    def stamps() -> dict[int, str]:
+        kind = catalogue.source_of("m", str(tmp_path / "out"))
+        assert kind.name == "coco"
+        shards = partial(each_whole_shard, Study(held.study).corpus)
+        return kind.origin(kind, Request("m", str(tmp_path / "out"), settings, shards)).stamps
+
+    before = stamps()
+    assert stamps() == before
+    picture = tmp_path / "out" / "panoptic" / f"{held.ids[0]}.png"
+    picture.write_bytes(picture.read_bytes() + b" ")
+    assert stamps() != before
+    other = tmp_path / "maps"
+    shutil.copytree(held.folder / "maps", other)
+    (other / "notes.json").write_text("{}")
+    assert catalogue.source_of("m", str(other)).name == "folder"
+
+
+def test_labels_that_change_leave_the_instances_of_other_images(held: MadeInstances, tmp_path: Path) -> None:
+    place = next(k for k, (_, classes, _) in enumerate(held.truth) if len(classes) > 1)
+    document = json.loads((held.folder / "truth.json").read_text())
+    mine = [row for row in document["annotations"] if row["image_id"] == place + 1]
+    rest = tmp_path / "rest.json"
+    rest.write_text(json.dumps(document | {"images": [document["images"][place]], "annotations": mine[1:]}))
+    fs.label.import_(held.study, str(held.folder / "truth.json"), truth="second")
+    again = fs.label.import_(held.study, str(rest), truth="second")
+    assert isinstance(again, Imported)
+    assert (again.new, again.replaced) == (0, 1)
+    where = Path(held.study) / "truth" / "second"
+    now = stored(where, held.study)
+    expected = [len(classes) - (k == place) for k, (_, classes, _) in enumerate(held.truth)]
+    assert [len(now[id_]) for id_ in held.ids] == expected
+    assert len(stored(where / "removed", held.study)[held.ids[place]]) == len(mine)
+
+
+def test_both_sides_are_means_over_the_classes_that_both_have(held: MadeInstances) -> None:
+    study = Study(held.study)
+    found = judge(study, ["results"], "labels")
+    (one, class_), *_ = [
+        (id_, {*classes}.pop())
+        for id_, (_, classes, crowd) in zip(held.ids, held.truth, strict=True)
+        if len({*classes}) == 1 and not all(crowd)
+    ]
+    (row,) = [
+        row
+        for row in compare(found, {one: ("a", "b")}, held.ids, {}, np.arange(14))
+        if (row.metric, row.model) == ("mask_ap", "results")
+    ]
+    assert row.chosen == pytest.approx(precision_on(held, [one])[class_], abs=1e-12)
+    assert row.random == pytest.approx(precision_on(held, held.ids)[class_], abs=1e-12)

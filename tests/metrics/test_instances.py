@@ -207,3 +207,21 @@ def test_maps_of_segments_that_do_not_fit_are_refused() -> None:
         fs.metrics.panoptic([MASK[0]], [MASK[0].astype(float)], {}, {})
     with refused(LabelMapError, "one for each image"):
         fs.metrics.panoptic([np.ones((2, 2), int)], [], {}, {})
+
+
+def test_of_two_true_masks_that_fit_alike_the_last_is_taken() -> None:
+    columns = np.arange(15)
+    first, last, between = (np.tile((columns >= k) & (columns < k + 6), (12, 1)) for k in (0, 2, 1))
+    truths = [Mask(0, 1, first), Mask(0, 1, last)]
+    said = [Mask(0, 1, between, 0.9), Mask(0, 1, first, 0.5)]
+    assert average_precision(truths, said, 0.7) == [1.0]
+    assert precision_of(truths, said).ap == pytest.approx(
+        np.mean([average_precision(truths, said, t) for t in np.linspace(0.5, 0.95, 10)])
+    )
+
+
+def test_a_segment_with_exactly_half_of_its_pixels_in_void_counts() -> None:
+    found = fs.metrics.panoptic(np.array([[1, 1, 0]]), np.array([[0, 5, 5]]), {1: 0}, {5: 0})
+    assert found.per_class[0]["invented"] == 1
+    within = fs.metrics.panoptic(np.array([[1, 1, 0, 0]]), np.array([[0, 5, 5, 5]]), {1: 0}, {5: 0})
+    assert within.per_class[0]["invented"] == 0

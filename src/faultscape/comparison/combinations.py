@@ -168,9 +168,13 @@ def of_segments(segments: Sequence[Segments | None], classes: Classes) -> np.nda
     The mean is over the classes of either one; two without any segment that counts agree.
     """
     out = np.full((len(segments), len(segments)), np.nan)
+    plain = [one is not None and int(one.numbers.min()) >= 0 and not one.crowd.any() for one in segments]
     for first, second in np.ndindex(out.shape):
         truth, said = segments[first], segments[second]
         if truth is None or said is None or first == second:
+            continue
+        if first > second and plain[first] and plain[second]:
+            out[first, second] = out[second, first]  # missed one way is invented the other way
             continue
         counts = count_segments(
             truth.numbers, truth.classes, said.numbers, said.classes, len(classes), crowd=truth.crowd

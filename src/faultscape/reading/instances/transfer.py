@@ -47,9 +47,10 @@ class Lower:
     random_images: int
 
 
-def transfer(study: Study, selection: str) -> tuple[Lower, ...]:
+def transfer(study: Study, selection: str) -> tuple[tuple[Lower, ...], str]:
     """Return, for each metric of instances that is there, each model, and its own images and the others, how
-    much lower it is on a selection's duels than on random images; StudyError where one side has no labels.
+    much lower it is on a selection's duels than on random images, and the answer in one line; StudyError
+    where one side has no labels.
     """
     slots = study.selection(selection).now
     if not slots.duels:
@@ -67,11 +68,15 @@ def transfer(study: Study, selection: str) -> tuple[Lower, ...]:
         raise StudyError(
             f"{study.called}: no image of selection {selection!r} has a label; import labels first"
         )
-    return compare(found, chosen, _at_random(study, labelled), study.groups, _ranks(study, found.images))
+    random, what = _at_random(study, labelled)
+    rows = compare(found, chosen, random, study.groups, _ranks(study, found.images))
+    return rows, conclusion(rows, what)
 
 
-def conclusion(rows: Sequence[Lower]) -> str:
-    """Return the answer in one line: of all models, on images that they had no part in choosing."""
+def conclusion(rows: Sequence[Lower], what: str) -> str:
+    """Return the answer in one line: of all models, on images that they had no part in choosing, against
+    ``what`` was drawn.
+    """
     said = list[str]()
     images = 0, 0
     for row in rows:
@@ -84,7 +89,7 @@ def conclusion(rows: Sequence[Lower]) -> str:
     if not said:
         return "no model has a value on both sides, on images that it had no part in choosing"
     return (
-        f"on images that other models' duels chose: {', '.join(said)} than on images drawn at random"
+        f"on images that other models' duels chose: {', '.join(said)} than on {what}"
         f" ({counted(images[0], 'image')} and {images[1]:,}; intervals are of how much lower)"
     )
 
@@ -158,18 +163,20 @@ def _row(
     return Lower(metric, name, on, first, second, second - first, float(low), float(high), *numbers)
 
 
-def _at_random(study: Study, labelled: Collection[str]) -> set[str]:
-    """Return the labelled images that were drawn at random; StudyError if there are none."""
+def _at_random(study: Study, labelled: Collection[str]) -> tuple[set[str], str]:
+    """Return the labelled images that were drawn at random, and what they are called; StudyError if there are
+    none.
+    """
     drawn = set[str]()
     for made in study.selections.values():
         slots = made.now
         if slots.definition["selector"] == "random" and not slots.points:
             drawn |= set(slots.images) & set(labelled)
     if drawn:
-        return drawn
+        return drawn, "images drawn at random"
     pool = set(read_pool(study.corpus).ids.to_pylist()) - set(study.discarded)
     if pool <= set(labelled):
-        return pool
+        return pool, "the whole pool"
     raise StudyError(
         f"{study.called}: no image that was drawn at random has a label; draw some with `faultscape select"
         f" {study.place} --selector random --budget 50`, and label them"
