@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from faultscape.arguments import ClassList, Place, PlaceOrMaps, Source
 from faultscape.choices import Preset
-from faultscape.errors import OptionError, counted
+from faultscape.errors import OptionError, ResultError, counted
 from faultscape.results.result import Result
-from faultscape.results.table import Column, Row, Rows
+from faultscape.results.table import Cell, Column, Row, Rows
 from faultscape.verbs.measure.options import WORST, Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
+    from faultscape.reporting.measure.box_document import BoxDocument
     from faultscape.reporting.measure.document import Document, MetricEntry
     from faultscape.results.plots import Axes
     from faultscape.verbs.options import MeasureOptions
@@ -70,9 +71,10 @@ class Measured(Result):
     @staticmethod
     def types_of_fields() -> dict[str, Any]:
         """Return {name: type} of the types that fields name, which are imported for checkers alone."""
-        from faultscape.reporting.measure import document
+        from faultscape.reporting.measure import box_document, document
 
-        return {"Document": document.Document | document.SetsDocument | document.ShareDocument}
+        known = document.Document | document.SetsDocument | document.ShareDocument
+        return {"Document": known | box_document.BoxDocument}
 
     def _says(self) -> str:
         return "\n".join([self.path, *self.notes])
@@ -144,6 +146,53 @@ class MeasuredShare(Measured):
             f"{self.path}: share {self.shard}, {counted(self.jobs, 'job')} done{wrong}; when all shares are"
             " done, run the command without --shard"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredBoxes(Measured):
+    """What boxes around objects say about models: bounds of precision, recall and IoU, of each model and of
+    the difference of every two.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("model", "text", "name of the model"),
+        Column("second", "text", "of a difference, the model that is subtracted; null for one model"),
+        Column("class", "text", "name of the class; null for the mean over classes"),
+        Column("metric", "text", "name of the metric"),
+        Column("low", "number", "lowest value that fits the boxes"),
+        Column("high", "number", "highest value that fits the boxes"),
+        Column("interval_low", "number", "lower end of the 95 % interval for data to come"),
+        Column("interval_high", "number", "upper end of the 95 % interval for data to come"),
+    )
+
+    @property
+    def _boxes(self) -> BoxDocument:
+        return cast("BoxDocument", self.document)
+
+    @property
+    def models(self) -> dict[str, dict[str, MetricEntry]]:
+        """Nothing: boxes give bounds, which are in the table."""
+        return {}
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.measure.box_document import summary
+
+        return summary(self.path, self._boxes)
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: the bounds of every class."""
+        from faultscape.reporting.measure.box_document import told
+
+        return told(self.path, self._boxes)
+
+    def _rows(self) -> Rows:
+        rows = [*self._boxes["bounds"], *self._boxes["pairs"]]
+        names = ("model", "second", "class_", "metric", "low", "high", "interval_low", "interval_high")
+        return [tuple(cast("Cell", row[name]) for name in names) for row in rows]
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:  # noqa: ARG002 - that of other measures
+        """Raise ResultError: bounds from boxes are not drawn."""
+        raise ResultError(f"plot {what}: bounds from boxes are not drawn; to_pandas gives their table")
 
 
 def _check(options: MeasureOptions) -> None:
