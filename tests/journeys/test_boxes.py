@@ -107,6 +107,7 @@ def _saved(found: Measured, folder: Path) -> Path:
 
 def test_status_knows_when_bounds_are_stale(study: str, file: Path, tmp_path: Path) -> None:
     fs.label.import_(study, str(file), boxes=True)
+    assert ("measure", "missing", "from boxes of truth labels") in fs.status(study).stages
     fs.measure(study, part=BOXES)
     assert ("measure", "done", "from boxes of truth labels") in fs.status(study).stages
     again = fs.label.import_(study, str(file), boxes=True)

@@ -19,6 +19,7 @@ from faultscape.metrics.intervals.units import LEAST, draw_units, units_of
 from faultscape.metrics.overlaps.regions import mean
 from faultscape.reading.instances.judgement import AP, METRICS, PQ, JudgedModel, Judgement, judge
 from faultscape.reading.study import Study
+from faultscape.selection.definitions import draws_evenly
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_ranks
 
@@ -170,7 +171,7 @@ def _at_random(study: Study, labelled: Collection[str]) -> tuple[set[str], str]:
     drawn = set[str]()
     for made in study.selections.values():
         slots = made.now
-        if slots.definition["selector"] == "random" and not slots.points:
+        if draws_evenly(slots.definition) and not slots.points:
             drawn |= set(slots.images) & set(labelled)
     if drawn:
         return drawn, "images drawn at random"

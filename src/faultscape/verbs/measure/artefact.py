@@ -132,8 +132,12 @@ POINT_MEASURES = _PointMeasures(
 
 class _BoxMeasures(Artefact):
     def instances(self, study: Study) -> list[str]:
-        """Return the truths whose boxes were measured."""
-        return [name for name in box_answers(study).truths() if self.exists(study, name)]
+        """Return the truths with boxes, once there are models."""
+        return box_answers(study).truths() if study.stored_maps else []
+
+    def waits(self, _study: Study, _name: str) -> bool:
+        """Bounds decide little, so that all else comes first."""
+        return True
 
     def describe(self, _study: Study, name: str) -> str:
         return f"from boxes of truth {name}"
