@@ -68,6 +68,14 @@ def test_instances_are_stored_as_they_came(held: MadeInstances) -> None:
         assert panoptic[id_].ids.tolist() == [*meant]
         assert panoptic[id_].classes.tolist() == [c + 1 for c in meant.values()]  # the file's categories
         assert all((panoptic[id_].mask(n) == (numbers == id__)).all() for n, id__ in enumerate(meant))
+    study = Study(held.study)
+    found = study.maps("results").instances(held.ids[0])
+    assert found is not None
+    assert found.scores.tolist() == held.results[0][2]
+    assert study.maps("maps").instances(held.ids[0]) is None
+    of_labels = study.labels().instances(held.ids[1])
+    assert of_labels is not None
+    assert of_labels.classes.tolist() == held.truth[1][1]
 
 
 def test_labels_that_are_imported_again_keep_their_instances(held: MadeInstances, tmp_path: Path) -> None:
