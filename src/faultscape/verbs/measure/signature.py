@@ -219,7 +219,7 @@ def _check(options: MeasureOptions) -> None:
         **vars(options.part),
         **vars(options.scores),
     }
-    if more := [name for name, value in beside.items() if value not in (None, [], {})]:
+    if more := [name for name, value in beside.items() if value not in (None, False, [], {})]:
         raise OptionError(
             f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
         )
