@@ -343,7 +343,7 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     assert Tags(Path(study)).tags() == [Tag("part0/photo 000", "night", "ann", "model-1", "0,1,2,3")]
     photo = next(image for image in read_corpus(Path(study)) if image.id == "part0/photo 000")
     within = f"a region is X,Y,WIDTH,HEIGHT within the image, {photo.width} x {photo.height} pixels; got "
-    known = "is not known; use choice, answer, point, discard, vote, keep, tag or check"
+    known = "is not known; use choice, answer, point, boxes, discard, vote, keep, tag or check"
     assert sorted(
         f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers"
     ) == [
