@@ -150,7 +150,7 @@ def test_boxes_follow_renamed_classes(study: str, file: Path, made_once: tuple[s
     classes["parents"] = {}
     other = Path(study).parent / "classes.json"
     other.write_text(json.dumps(classes))
-    fs.collect(study, classes=str(other))
+    assert main(["collect", study, "--classes", str(other)]) == 0
     of = boxes_of(Study(study), "labels")
     assert {name for boxed in of.values() for name in boxed} == {"person", "vehicle"}
 
