@@ -5,7 +5,10 @@ one line.
 from __future__ import annotations
 
 import json
+import shutil
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,12 +18,16 @@ import made_instances
 from faultscape.errors import FaultscapeError
 from faultscape.maps import instances
 from faultscape.maps.instances import Instances
-from faultscape.nouns import Slot
+from faultscape.nouns import Definition, Slot
+from faultscape.prediction import catalogue
+from faultscape.prediction.source import Request
+from faultscape.reading import evidence
 from faultscape.reading.instances.judgement import judge
 from faultscape.reading.instances.transfer import OTHERS, OWN, compare, conclusion
 from faultscape.reading.study import Study
 from faultscape.reporting.competition.figure_data import FigureData
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.removed_images import each_whole_shard
 from faultscape.verbs.label.result import Imported
 from made_instances import MadeInstances
 from refusals import refused
@@ -61,6 +68,14 @@ def test_instances_are_stored_as_they_came(held: MadeInstances) -> None:
         assert panoptic[id_].ids.tolist() == [*meant]
         assert panoptic[id_].classes.tolist() == [c + 1 for c in meant.values()]  # the file's categories
         assert all((panoptic[id_].mask(n) == (numbers == id__)).all() for n, id__ in enumerate(meant))
+    study = Study(held.study)
+    found = study.maps("results").instances(held.ids[0])
+    assert found is not None
+    assert found.scores.tolist() == held.results[0][2]
+    assert study.maps("maps").instances(held.ids[0]) is None
+    of_labels = study.labels().instances(held.ids[1])
+    assert of_labels is not None
+    assert of_labels.classes.tolist() == held.truth[1][1]
 
 
 def test_labels_that_are_imported_again_keep_their_instances(held: MadeInstances, tmp_path: Path) -> None:
@@ -104,6 +119,7 @@ def test_measures_of_instances_are_those_of_the_arrays(held: MadeInstances) -> N
     assert "connected regions of its maps" in found.models["maps"]["instance_pq"]["definition"]
 
 
+@pytest.mark.slow
 def test_connected_regions_stand_for_instances_that_a_study_has_not(
     held: MadeInstances, tmp_path: Path
 ) -> None:
@@ -125,6 +141,7 @@ def test_metrics_of_instances_need_a_study(held: MadeInstances) -> None:
         fs.measure(maps, {"maps": maps}, classes=str(held.folder / "classes.json"), metric=["instance_pq"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -155,11 +172,11 @@ def test_duels_by_panoptic_quality_are_those_of_least_quality(
     capsys.readouterr()
     fs.select(held.study, as_="by-pq", maps=rules, engine="local")
     assert (
-        "pq is of instances of results, panoptic and connected regions of the maps of maps; models are scored"
-        " by miou" in capsys.readouterr().out
+        "note: pq is of instances of results, panoptic and connected regions of the maps of maps"
+        in capsys.readouterr().out
     )
     slots = Study(held.study).selection("by-pq").slots
-    assert (slots.definition["concordance"], slots.definition["combined"]) == ("miou", "pq")
+    assert slots.definition["concordance"] == "pq"
     ground = 9
     for row in slots.chosen:
         assert isinstance(row, Slot)
@@ -178,6 +195,7 @@ def test_duels_by_panoptic_quality_are_those_of_least_quality(
                 drawn, np.where(numbers, numbers, 5), shown, {**meant, 5: ground}
             ).per_class
             values[id_] = np.nanmean([found[c]["pq"] for c in (1, 2) if c in found])
+        assert row.concordance == pytest.approx(min(values.values()), abs=1e-12)
         assert values[row.image] == min(values.values())
 
 
@@ -185,8 +203,8 @@ def test_panoptic_quality_alone_cannot_come_from_counts() -> None:
     pairs = fs.comparison.count({"a": np.array([[0, 1]]), "b": np.array([[1, 1]])}, 2)
     with refused(FaultscapeError, "concordance pq: it needs label maps, and these are counts"):
         fs.selection.duels(pairs, "pq")
-    with refused(FaultscapeError, "and pq only chooses images; write miou.pq"):
-        fs.selection.duels(pairs, "pq+miou")
+    with refused(FaultscapeError, "or leave out .pq"):
+        fs.selection.duels(pairs, "miou+pq")
 
 
 def precision_on(held: MadeInstances, images: list[str]) -> dict[int, float]:
@@ -226,7 +244,9 @@ def test_how_much_lower_instances_are_on_chosen_images_than_on_random_ones(held:
     each = [rows["instance_pq", name, OTHERS].lower for name in ("results", "panoptic")]
     assert rows["instance_pq", "", OTHERS].lower == pytest.approx(np.mean(each))
     assert rows["instance_pq", "", OTHERS].low < rows["instance_pq", "", OTHERS].lower
-    assert "on images that other models' duels chose: instance PQ " in conclusion([*rows.values()])
+    assert "on images that other models' duels chose: instance PQ " in conclusion(
+        [*rows.values()], "the whole pool"
+    )
 
 
 def test_a_draw_that_is_the_chosen_images_is_not_lower(held: MadeInstances) -> None:
@@ -244,8 +264,97 @@ def test_the_figure_of_instances_has_one_line_and_a_drawing(held: MadeInstances)
     figure = fs.show(held.study, figure="instances", selection="duels")
     assert isinstance(figure, FigureData)
     assert repr(figure).splitlines()[1] == figure.conclusion
+    assert "than on the whole pool" in figure.conclusion
     assert {row["random_images"] for row in figure.records} == {len(held.ids)}  # the whole pool is labelled
     figure.plot()
     with refused(FaultscapeError, "has no duels; figure instances compares"):
         fs.select(held.study, as_="draw", selector="random", budget=12)
         fs.show(held.study, figure="instances", selection="draw")
+
+
+def test_a_folder_with_a_panoptic_file_is_that_file_and_its_pictures_count(
+    held: MadeInstances, tmp_path: Path
+) -> None:
+    shutil.copytree(held.folder / "panoptic", tmp_path / "out" / "panoptic")
+    shutil.copy(held.folder / "panoptic.json", tmp_path / "out" / "panoptic.json")
+    settings = Study(held.study).settings
+
+    def stamps() -> dict[int, str]:
+        kind = catalogue.source_of("m", str(tmp_path / "out"))
+        assert kind.name == "coco"
+        shards = partial(each_whole_shard, Study(held.study).corpus)
+        return kind.origin(kind, Request("m", str(tmp_path / "out"), settings, shards)).stamps
+
+    before = stamps()
+    assert stamps() == before
+    picture = tmp_path / "out" / "panoptic" / f"{held.ids[0]}.png"
+    picture.write_bytes(picture.read_bytes() + b" ")
+    assert stamps() != before
+    other = tmp_path / "maps"
+    shutil.copytree(held.folder / "maps", other)
+    (other / "notes.json").write_text("{}")
+    assert catalogue.source_of("m", str(other)).name == "folder"
+
+
+def test_labels_that_change_leave_the_instances_of_other_images(held: MadeInstances, tmp_path: Path) -> None:
+    place = next(k for k, (_, classes, _) in enumerate(held.truth) if len(classes) > 1)
+    document = json.loads((held.folder / "truth.json").read_text())
+    mine = [row for row in document["annotations"] if row["image_id"] == place + 1]
+    rest = tmp_path / "rest.json"
+    rest.write_text(json.dumps(document | {"images": [document["images"][place]], "annotations": mine[1:]}))
+    fs.label.import_(held.study, str(held.folder / "truth.json"), truth="second")
+    again = fs.label.import_(held.study, str(rest), truth="second")
+    assert isinstance(again, Imported)
+    assert (again.new, again.replaced) == (0, 1)
+    where = Path(held.study) / "truth" / "second"
+    now = stored(where, held.study)
+    expected = [len(classes) - (k == place) for k, (_, classes, _) in enumerate(held.truth)]
+    assert [len(now[id_]) for id_ in held.ids] == expected
+    assert len(stored(where / "removed", held.study)[held.ids[place]]) == len(mine)
+
+
+def test_both_sides_are_means_over_the_classes_that_both_have(held: MadeInstances) -> None:
+    study = Study(held.study)
+    found = judge(study, ["results"], "labels")
+    (one, class_), *_ = [
+        (id_, {*classes}.pop())
+        for id_, (_, classes, crowd) in zip(held.ids, held.truth, strict=True)
+        if len({*classes}) == 1 and not all(crowd)
+    ]
+    (row,) = [
+        row
+        for row in compare(found, {one: ("a", "b")}, held.ids, {}, np.arange(14))
+        if (row.metric, row.model) == ("mask_ap", "results")
+    ]
+    assert row.chosen == pytest.approx(precision_on(held, [one])[class_], abs=1e-12)
+    assert row.random == pytest.approx(precision_on(held, held.ids)[class_], abs=1e-12)
+    turned = compare(found, dict.fromkeys(held.ids, ("a", "b")), [one], {}, np.arange(14))
+    (other,) = [r for r in turned if (r.metric, r.model) == ("mask_ap", "results")]
+    assert (other.random, other.chosen) == (row.chosen, row.random)
+
+
+def test_models_that_duel_by_panoptic_quality_are_scored_by_it(held: MadeInstances) -> None:
+    study = Study(held.study)
+    define = cast("Definition", {"concordance": "pq", "over": "union"})
+    images, values = evidence.accuracies(study, ("panoptic", "maps"), "labels", define)
+    assert images == held.ids
+    ground = 9
+    for k, (masks, classes, crowd) in enumerate(held.truth):
+        drawn = made_instances.numbers_of(masks)
+        of = {10 * (n + 1): c for n, c in enumerate(classes) if (drawn == 10 * (n + 1)).any()}
+        many = [10 * (n + 1) for n, is_crowd in enumerate(crowd) if is_crowd]
+        numbers, meant = held.panoptic[k]
+        quality = fs.metrics.panoptic(
+            np.where(drawn, drawn, 5), numbers, {**of, 5: ground}, meant, crowds=many
+        ).per_class
+        known = [quality[c]["pq"] for c in (1, 2) if c in quality and not np.isnan(quality[c]["pq"])]
+        assert values[0, k] == pytest.approx(np.mean(known) if known else 1.0, abs=1e-12)
+
+
+def test_ranks_and_reports_of_duels_by_panoptic_quality(held: MadeInstances) -> None:
+    fs.compare(held.study, engine="local")
+    rules = fs.options.MapRules(concordance="pq", constraints="class")
+    fs.select(held.study, as_="ranked", maps=rules, engine="local")
+    table = fs.rank(held.study, selection="ranked")
+    assert table.definitions["concordance"] == "pq"
+    fs.report(held.study, selection="ranked")

@@ -123,12 +123,13 @@ def read(path: Path) -> list[ToolLabel]:
 
 @dataclass(frozen=True, eq=False)
 class PanopticImage:
-    """An image of a panoptic file: its name, the categories of its segments, and a function of (height,
-    width) and the value under no segment, which returns the map of categories (H, W) and the instances;
-    LabellingError if its PNG cannot be read.
+    """An image of a panoptic file: its name, its PNG ('' if that is not there), the categories of its
+    segments, and a function of (height, width) and the value under no segment, which returns the map of
+    categories (H, W) and the instances; LabellingError if its PNG cannot be read.
     """
 
     name: str
+    file: str
     categories: frozenset[int]
     read: Callable[[tuple[int, int], int], tuple[np.ndarray, Instances]]
 
@@ -155,7 +156,8 @@ def panoptic_images(document: Any, path: Path) -> tuple[list[PanopticImage], dic
         infos = _infos(row, where)
         size = _size(_image(file, row))
         read = partial(_drawn, file, row, infos, size, where)
-        found.append(PanopticImage(_name(file, row), frozenset(info[1] for info in infos), read))
+        categories = frozenset(info[1] for info in infos)
+        found.append(PanopticImage(_name(file, row), _png_or_none(path, row, where), categories, read))
     return found, dict(file.names)
 
 
@@ -261,6 +263,14 @@ def _png(path: Path, row: dict[str, Any], where: str) -> Path:
         f"{where}: {name[:200]!r} not found in {path.with_suffix('').name}/, in {FOLDER}/ or beside"
         f" {path.name}"
     )
+
+
+def _png_or_none(path: Path, row: dict[str, Any], where: str) -> str:
+    """Return the path of an annotation's PNG, '' where `_png` refuses it."""
+    try:
+        return str(_png(path, row, where))
+    except LabellingError:
+        return ""
 
 
 def _pixels(path: Path) -> np.ndarray:

@@ -30,7 +30,12 @@ from faultscape.corpus.sources import Found
 from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, ModelError
 from faultscape.formats import coco
 from faultscape.formats.guard import parse_json, read_bytes
-from faultscape.formats.label_tools.coco_panoptic import PanopticImage, is_panoptic, panoptic_images
+from faultscape.formats.label_tools.coco_panoptic import (
+    PanopticImage,
+    is_panoptic,
+    panoptic_images,
+    recognise,
+)
 from faultscape.maps import instances, runs
 from faultscape.maps.instances import Instances
 from faultscape.nouns import Classes
@@ -43,6 +48,7 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = ("unmapped",)
+SEGMENTATION = "segmentation"
 _MOST_ID = 65535
 _FAR = 1 << 63
 _WHAT = "a COCO file"
@@ -86,13 +92,20 @@ class _Categories:
 
 
 def recognised(source: str, task: str) -> bool:
-    """Whether a SOURCE is a JSON file.
+    """Whether a SOURCE is a JSON file, or a folder with a panoptic one.
 
     >>> recognised("results.json", "segmentation"), recognised("net.onnx", "segmentation")
     (True, False)
     """
-    del task
-    return source.lower().endswith(".json")
+    return source.lower().endswith(".json") or (task == SEGMENTATION and file_of(source) != source)
+
+
+def file_of(source: str) -> str:
+    """Return the file of a SOURCE: of a folder the only JSON file in it, if that is a panoptic one."""
+    if not os.path.isdir(source):
+        return source
+    found = [entry.path for entry in os.scandir(source) if entry.name.lower().endswith(".json")]
+    return found[0] if len(found) == 1 and recognise(Path(found[0])) else source
 
 
 def read_results(path: str) -> Results:
@@ -114,8 +127,8 @@ class OpenResults(OpenStored):
     batch = 16
 
     def __init__(self, opening: Opening, settings: Settings) -> None:
-        self._path = opening.source
-        self._results = read_results(opening.source)
+        self._path = file_of(opening.source)
+        self._results = read_results(self._path)
         self._places = table(settings.class_list, opening.labels)
         self._allowed = allowed(settings.class_list, opening.labels)
         self._under_none = uncovered(self._results, settings)
@@ -188,10 +201,11 @@ def with_nothing(mapping: Mapping[str, str], nothing: int, classes: Classes) -> 
 
 def origin(source: Source, request: Request) -> Origin:
     """Return what the maps of a file depend on: its size and time, and what its categories mean."""
-    path = request.source
+    path = file_of(request.source)
     settings = request.settings
     notes = list[str]()
     results = read_results(path)
+    drawn = [image.file for image in results.segments.values()]
     ids = [image.id for _, images in request.shards() for image in images if not image.parent]
     named = _by_number(results, ids) if results.is_list else {}
     found = [Found(os.path.splitext(name)[0], name) for name in results.images if name not in named.values()]
@@ -202,13 +216,13 @@ def origin(source: Source, request: Request) -> Origin:
     mapping = _meaning(results, request)
     about = key_of(source.name, mapping)
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
-    stamp = f"{fingerprint(os.path.dirname(path), [path])}-{about}:{rules}"
+    stamp = f"{fingerprint(os.path.dirname(path), [path, *drawn])}-{about}:{rules}"
     stamps = {}
     by_shard = {}
     for shard, images in request.shards():
         stamps[shard] = f"{stamp}-{key_of([image.id for image in images if image.id in named])}"
         by_shard[shard] = {image.id: named[image.id] for image in images if image.id in named}
-    return Origin(request.options, mapping, stamps, by_shard, notes=tuple(notes), source=path)
+    return Origin(request.options, mapping, stamps, by_shard, notes=tuple(notes), source=request.source)
 
 
 def _meaning(results: Results, request: Request) -> dict[str, str]:

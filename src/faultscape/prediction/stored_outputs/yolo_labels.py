@@ -23,11 +23,11 @@ from faultscape.corpus.sources import IMAGE_ENDINGS, MAP_ENDINGS
 from faultscape.corpus.walks import each_folder
 from faultscape.errors import FaultscapeError, LabelMapError, ModelError
 from faultscape.formats.guard import read_bytes
-from faultscape.maps import runs
-from faultscape.prediction.batches import Row
+from faultscape.maps import instances, runs
+from faultscape.prediction.batches import INSTANCES, Row
 from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.folder import check_values, fingerprint
-from faultscape.prediction.stored_outputs.coco_results import Mask, draw, with_nothing
+from faultscape.prediction.stored_outputs.coco_results import Mask, draw, instances_of, with_nothing
 from faultscape.prediction.stored_outputs.each_map import OpenStored
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
@@ -68,13 +68,12 @@ class OpenOutlines(OpenStored):
         """Return the map of an image, or why it cannot be used."""
         try:
             masks = read_outlines(stored, image.width, image.height) if stored.endswith(".txt") else []
-            code, labels = runs.encode_with_labels(
-                draw(stored, (image.height, image.width), masks, UNDER_NONE)
-            )
+            size = (image.height, image.width)
+            code, labels = runs.encode_with_labels(draw(stored, size, masks, UNDER_NONE))
             check_values(stored, labels, self._places, self._allowed)
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
-        return Row(image.id, code)
+        return Row(image.id, code, {INSTANCES: (instances.encode(instances_of(masks, size)),)})
 
 
 def read_outlines(path: str, width: int, height: int) -> list[Mask]:
@@ -92,20 +91,20 @@ def read_outlines(path: str, width: int, height: int) -> list[Mask]:
             numbers = [float(word) for word in rest]
         except ValueError:
             raise LabelMapError(f"{where}: holds something that is not a number") from None
-        score = numbers.pop() if len(numbers) % 2 else 0.0
+        score = numbers.pop() if len(numbers) % 2 else None
         if len(numbers) < _CORNERS:
             raise LabelMapError(
                 f"{where}: holds a box, no outline, so which pixels the object covers is not known; use a"
                 " segmentation network (-seg)"
             )
-        bad = [one for one in (*numbers, score) if not (math.isfinite(one) and 0 <= one <= 1)]
+        bad = [one for one in (*numbers, score or 0.0) if not (math.isfinite(one) and 0 <= one <= 1)]
         if bad:
             raise LabelMapError(
                 f"{where}: holds {bad[0]:g}; expected shares of the width and height, and a score, from 0 to"
                 " 1; save results without track ids"
             )
         outline = [one * (height if k % 2 else width) for k, one in enumerate(numbers)]
-        masks.append(Mask(number, int(class_), [outline], score))
+        masks.append(Mask(number, int(class_), [outline], score, id=number))
     return masks
 
 

@@ -25,6 +25,7 @@ from faultscape.progress import Tick
 from faultscape.ranking.agreement import spearman
 from faultscape.reading import evidence, fill
 from faultscape.reading.fill import task
+from faultscape.reading.pairs import read_on_maps
 from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.best import Best
@@ -265,7 +266,8 @@ def shard(job: PoolJob, tick: Tick) -> str:
     best = [[duel.empty(job.models, job.define) for _ in range(number)] for number in job.parts]
     if rows:
         counts, scale, ranks, families = read_block(study, rows, job.models, job.define)
-        agreement = combinations.ranked(duel.measured(counts, job.define))
+        on_maps = read_on_maps(study, rows, job.models, job.define)
+        agreement = combinations.ranked(duel.measured(counts, job.define, on_maps))
         member = duel.members(counts, job.define["constraints"], scale)
         for of, letters in zip(best, job.divisions, strict=True):
             part = np.frombuffer(letters.encode(), np.uint8).astype(int) - _FIRST

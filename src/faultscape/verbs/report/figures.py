@@ -53,10 +53,10 @@ def figure_of(study: Study, selection: str, name: str) -> FigureData:
 
 def _of_instances(study: Study, selection: str) -> FigureData:
     """Return how PQ and AP on the images of a selection's duels compare with those on random images."""
-    found = transfer.transfer(study, selection)
+    found, answer = transfer.transfer(study, selection)
     rows = []
     for row in found:
         numbers = (row.chosen, row.random, row.lower, row.low, row.high)
         known = (None if math.isnan(number) else number for number in numbers)
         rows.append((row.metric, row.model or None, row.on, *known, row.chosen_images, row.random_images))
-    return FigureData(INSTANCES, selection, tuple(rows), transfer.conclusion(found))
+    return FigureData(INSTANCES, selection, tuple(rows), answer)
