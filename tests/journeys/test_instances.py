@@ -119,6 +119,7 @@ def test_measures_of_instances_are_those_of_the_arrays(held: MadeInstances) -> N
     assert "connected regions of its maps" in found.models["maps"]["instance_pq"]["definition"]
 
 
+@pytest.mark.slow
 def test_connected_regions_stand_for_instances_that_a_study_has_not(
     held: MadeInstances, tmp_path: Path
 ) -> None:
@@ -140,6 +141,7 @@ def test_metrics_of_instances_need_a_study(held: MadeInstances) -> None:
         fs.measure(maps, {"maps": maps}, classes=str(held.folder / "classes.json"), metric=["instance_pq"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from faultscape.arguments import ClassList, Place, PlaceOrMaps, Source
 from faultscape.choices import Preset
-from faultscape.errors import OptionError, ResultError, counted
+from faultscape.errors import OptionError, counted
 from faultscape.results.result import Result
 from faultscape.results.table import Cell, Column, Row, Rows
 from faultscape.verbs.measure.options import WORST, Definitions, FileRules, ScoreFolders, StudyPart
@@ -190,9 +190,23 @@ class MeasuredBoxes(Measured):
         names = ("model", "second", "class_", "metric", "low", "high", "interval_low", "interval_high")
         return [tuple(cast("Cell", row[name]) for name in names) for row in rows]
 
-    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:  # noqa: ARG002 - that of other measures
-        """Raise ResultError: bounds from boxes are not drawn."""
-        raise ResultError(f"plot {what}: bounds from boxes are not drawn; to_pandas gives their table")
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw the bounds of each model's mean over classes, on ``ax`` or new Axes.
+
+        ``what`` is the name of a metric; without it, iou. ResultError for another.
+        """
+        from faultscape.results import plots
+
+        rows = [row for row in self._boxes["bounds"] if row["class_"] is None and row["high"] is not None]
+        what = plots.chosen(what, tuple(dict.fromkeys(row["metric"] for row in rows)), "iou" if rows else "")
+        marks = [
+            plots.Mark(str(row["model"]), str(row["model"]), None, row["low"], row["high"])
+            for row in rows
+            if row["metric"] == what
+        ]
+        title = f"What boxes leave open of {what}: {counted(len(marks), 'model')}"
+        note = "bars: all values that fit the boxes"
+        return plots.intervals(ax, marks, label=f"{what}, mean over classes", title=title, note=note)
 
 
 def _check(options: MeasureOptions) -> None:

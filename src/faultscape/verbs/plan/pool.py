@@ -126,7 +126,7 @@ def pool_outlook(
     study: Study, models: tuple[str, ...], truth: str, *, seed: int, engine: str, workers: int | None
 ) -> PoolOutlook:
     """Return the outcomes of duels in parts of a study's pool, and what they lead to expect of twice as many
-    images; SelectionError for a pool too small to be divided.
+    images; SelectionError for a pool too small to be divided, or of which duels choose none.
     """
     define = _definition(study, models)
     drawn = read_pool(study.corpus, seed=ties.tie_seed(define))
@@ -142,6 +142,11 @@ def pool_outlook(
     orders = _changes(levels, lambda whole, half: 1 - float(spearman(scores.of(whole), scores.of(half))))
     falls = _changes(levels, lambda whole, half: half.concordance - whole.concordance)
     whole = levels[0][0][0]
+    if not len(whole.slots):
+        raise SelectionError(
+            "--pool: duels choose no image, since the models differ on none; add a model that differs, or"
+            " plan without --pool"
+        )
     return {
         "sizes": [_size_row(pools, orders[k - 1] if k else None) for k, pools in enumerate(levels)],
         "twice": _twice(whole, levels, falls, orders),
