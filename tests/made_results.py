@@ -23,7 +23,7 @@ from faultscape.reporting.verdict import Verdict
 from faultscape.results.result import Result
 from faultscape.standings import Failing, Gap, ModelRanking, ParentStandings, Standings
 from faultscape.verbs.compare.result import Compared
-from faultscape.verbs.measure.signature import Measured, MeasuredShare
+from faultscape.verbs.measure.signature import Measured, MeasuredBoxes, MeasuredShare
 from faultscape.verbs.plan.result import LabelPlan, Needed
 from faultscape.verbs.rank.result import Ranked
 from faultscape.verbs.reliability.signature import Reliability
@@ -196,6 +196,23 @@ def scores() -> RankedTable:
     return rank_table({name: list(values) for name, values in frame.items()}, better="high", resamples=200)
 
 
+def boxes() -> MeasuredBoxes:
+    ends = {"low": 0.0, "high": 1 / 3, "interval_low": None, "interval_high": NAN}
+    row = {"second": None, "class_": None, "metric": "iou", **ends}
+    document = {
+        "models": ["a", HOSTILE],
+        "images": 3,
+        "units": {"drawn": "images", "count": 3},
+        "boxes": {"car": 2, HOSTILE: 1},
+        "bounds": [{"model": name, **row} for name in ("a", HOSTILE)],
+        "certain": [{"model": "a", "class_": HOSTILE, "outside": 0.5, "missed": None}],
+        "pairs": [{"model": "a", **row, "second": HOSTILE, "low": 0.25}],
+        "notes": [HOSTILE],
+        "provenance": {},
+    }
+    return MeasuredBoxes("study/measures-boxes/labels", cast("Document", document))
+
+
 def measured(document: dict[str, Any] | None = None) -> Measured:
     """A measurement with every part filled in."""
     return Measured("measured", cast("Document", document or made_document.document(scores=True)))
@@ -259,6 +276,7 @@ MAKERS: dict[str, Callable[[], Result]] = {
     "measured share": lambda: MeasuredShare(
         "measured", cast("Document", {"shard": "1/2", "jobs": 3, "failures": 1})
     ),
+    "measured boxes": boxes,
     "card": lambda: Reliability("study/reliability", made_card.card(2, corruptions=("fog",))),
     "scale": lambda: Scale(("sky", HOSTILE), (12, 0), (0.25, NAN), (1 / 3, NAN)),
     "slots": slots,

@@ -524,9 +524,7 @@ def _slots_text(slots: Slots, labelled: int) -> str:
 def _combined_text(slots: Slots) -> str:
     """Return by which measures together images were chosen; '' for a single one."""
     combined = slots.definition.get("combined", "")
-    if "+" not in combined:
-        return combined and f", by {combined}"
-    return f", by the mean rank of {combined.replace('+', ' and ')}"
+    return f", by the mean rank of {combined.replace('+', ' and ')}" if combined else ""
 
 
 def _points_text(slots: Slots, answered: int) -> str:

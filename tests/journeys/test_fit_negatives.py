@@ -141,8 +141,8 @@ def test_grids_that_do_not_fit_into_memory_are_made_again_and_teach_the_same(
 def test_images_that_cannot_be_read_are_left_out_and_told(
     blended: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from faultscape.corpus import unread_images
     from faultscape.errors import ImageError
-    from faultscape.verbs.collect import unread_images
 
     read, lost = unread_images.read_photo, {"train-fishyscapes-v2/004"}
 

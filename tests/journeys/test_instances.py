@@ -8,6 +8,7 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -17,9 +18,10 @@ import made_instances
 from faultscape.errors import FaultscapeError
 from faultscape.maps import instances
 from faultscape.maps.instances import Instances
-from faultscape.nouns import Slot
+from faultscape.nouns import Definition, Slot
 from faultscape.prediction import catalogue
 from faultscape.prediction.source import Request
+from faultscape.reading import evidence
 from faultscape.reading.instances.judgement import judge
 from faultscape.reading.instances.transfer import OTHERS, OWN, compare, conclusion
 from faultscape.reading.study import Study
@@ -66,6 +68,14 @@ def test_instances_are_stored_as_they_came(held: MadeInstances) -> None:
         assert panoptic[id_].ids.tolist() == [*meant]
         assert panoptic[id_].classes.tolist() == [c + 1 for c in meant.values()]  # the file's categories
         assert all((panoptic[id_].mask(n) == (numbers == id__)).all() for n, id__ in enumerate(meant))
+    study = Study(held.study)
+    found = study.maps("results").instances(held.ids[0])
+    assert found is not None
+    assert found.scores.tolist() == held.results[0][2]
+    assert study.maps("maps").instances(held.ids[0]) is None
+    of_labels = study.labels().instances(held.ids[1])
+    assert of_labels is not None
+    assert of_labels.classes.tolist() == held.truth[1][1]
 
 
 def test_labels_that_are_imported_again_keep_their_instances(held: MadeInstances, tmp_path: Path) -> None:
@@ -109,6 +119,7 @@ def test_measures_of_instances_are_those_of_the_arrays(held: MadeInstances) -> N
     assert "connected regions of its maps" in found.models["maps"]["instance_pq"]["definition"]
 
 
+@pytest.mark.slow
 def test_connected_regions_stand_for_instances_that_a_study_has_not(
     held: MadeInstances, tmp_path: Path
 ) -> None:
@@ -125,11 +136,14 @@ def test_connected_regions_stand_for_instances_that_a_study_has_not(
 
 
 def test_metrics_of_instances_need_a_study(held: MadeInstances) -> None:
+    with refused(FaultscapeError, "known are cldice, instance_pq, mask_ap, .* Did you mean 'instance_pq'"):
+        fs.measure(held.study, metric=["instance_pqq"])
     maps = str(held.folder / "maps")
     with refused(FaultscapeError, "--metric instance_pq needs a study"):
         fs.measure(maps, {"maps": maps}, classes=str(held.folder / "classes.json"), metric=["instance_pq"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -160,11 +174,11 @@ def test_duels_by_panoptic_quality_are_those_of_least_quality(
     capsys.readouterr()
     fs.select(held.study, as_="by-pq", maps=rules, engine="local")
     assert (
-        "pq is of instances of results, panoptic and connected regions of the maps of maps; models are scored"
-        " by miou" in capsys.readouterr().out
+        "note: pq is of instances of results, panoptic and connected regions of the maps of maps"
+        in capsys.readouterr().out
     )
     slots = Study(held.study).selection("by-pq").slots
-    assert (slots.definition["concordance"], slots.definition["combined"]) == ("miou", "pq")
+    assert slots.definition["concordance"] == "pq"
     ground = 9
     for row in slots.chosen:
         assert isinstance(row, Slot)
@@ -183,6 +197,7 @@ def test_duels_by_panoptic_quality_are_those_of_least_quality(
                 drawn, np.where(numbers, numbers, 5), shown, {**meant, 5: ground}
             ).per_class
             values[id_] = np.nanmean([found[c]["pq"] for c in (1, 2) if c in found])
+        assert row.concordance == pytest.approx(min(values.values()), abs=1e-12)
         assert values[row.image] == min(values.values())
 
 
@@ -190,8 +205,8 @@ def test_panoptic_quality_alone_cannot_come_from_counts() -> None:
     pairs = fs.comparison.count({"a": np.array([[0, 1]]), "b": np.array([[1, 1]])}, 2)
     with refused(FaultscapeError, "concordance pq: it needs label maps, and these are counts"):
         fs.selection.duels(pairs, "pq")
-    with refused(FaultscapeError, "and pq only chooses images; write miou.pq"):
-        fs.selection.duels(pairs, "pq+miou")
+    with refused(FaultscapeError, "or leave out .pq"):
+        fs.selection.duels(pairs, "miou+pq")
 
 
 def precision_on(held: MadeInstances, images: list[str]) -> dict[int, float]:
@@ -315,3 +330,33 @@ def test_both_sides_are_means_over_the_classes_that_both_have(held: MadeInstance
     ]
     assert row.chosen == pytest.approx(precision_on(held, [one])[class_], abs=1e-12)
     assert row.random == pytest.approx(precision_on(held, held.ids)[class_], abs=1e-12)
+    turned = compare(found, dict.fromkeys(held.ids, ("a", "b")), [one], {}, np.arange(14))
+    (other,) = [r for r in turned if (r.metric, r.model) == ("mask_ap", "results")]
+    assert (other.random, other.chosen) == (row.chosen, row.random)
+
+
+def test_models_that_duel_by_panoptic_quality_are_scored_by_it(held: MadeInstances) -> None:
+    study = Study(held.study)
+    define = cast("Definition", {"concordance": "pq", "over": "union"})
+    images, values = evidence.accuracies(study, ("panoptic", "maps"), "labels", define)
+    assert images == held.ids
+    ground = 9
+    for k, (masks, classes, crowd) in enumerate(held.truth):
+        drawn = made_instances.numbers_of(masks)
+        of = {10 * (n + 1): c for n, c in enumerate(classes) if (drawn == 10 * (n + 1)).any()}
+        many = [10 * (n + 1) for n, is_crowd in enumerate(crowd) if is_crowd]
+        numbers, meant = held.panoptic[k]
+        quality = fs.metrics.panoptic(
+            np.where(drawn, drawn, 5), numbers, {**of, 5: ground}, meant, crowds=many
+        ).per_class
+        known = [quality[c]["pq"] for c in (1, 2) if c in quality and not np.isnan(quality[c]["pq"])]
+        assert values[0, k] == pytest.approx(np.mean(known) if known else 1.0, abs=1e-12)
+
+
+def test_ranks_and_reports_of_duels_by_panoptic_quality(held: MadeInstances) -> None:
+    fs.compare(held.study, engine="local")
+    rules = fs.options.MapRules(concordance="pq", constraints="class")
+    fs.select(held.study, as_="ranked", maps=rules, engine="local")
+    table = fs.rank(held.study, selection="ranked")
+    assert table.definitions["concordance"] == "pq"
+    fs.report(held.study, selection="ranked")

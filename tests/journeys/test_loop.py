@@ -10,6 +10,8 @@ import pytest
 import anew
 import faultscape as fs
 import made_training
+from faultscape.verbs import graph
+from faultscape.verbs.loop import work
 from refusals import refused_text, told
 
 pytestmark = pytest.mark.slow
@@ -100,7 +102,97 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "--rounds is for --masks" in refused_text("loop", study, "--model", "old", "--rounds", 2)
     assert "--judged must be 4 or more" in refused_text("loop", study, "--judged", 3)
     assert "is not a study" in refused_text("loop", tmp_path / "nowhere")
+    assert "takes 41 that trained no model, so that some can judge it; the pool has 40" in refused_text(
+        "loop", study, "--model", "old", "--images", 37
+    )
     fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
     assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
     Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
     assert "is damaged" in refused_text("loop", study)
+
+
+@pytest.mark.parametrize("killed_at", ["network", "judge"])
+def test_status_goes_on_with_a_round_that_was_killed(
+    trained: made_training.Trained, killed_at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = trained.study
+    fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
+    made_training.label(trained, fs.Study(study).selection("other-1-learn").now.images)
+
+    def die(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, {"network": "train", "judge": "select"}[killed_at], die)
+        with pytest.raises(KeyboardInterrupt):
+            fs.loop(study, engine="local")
+    assert anew.whys(study)["loop", ""] == ("labels came",)
+    assert "to judge on: other-1-judge" in fs.loop(study, engine="local").waits
+    assert ("loop", "") not in anew.whys(study)
+
+
+def test_a_page_shows_each_round_that_is_written(
+    trained: made_training.Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = trained.study
+    masks = str(trained.folder / "main" / "masks")
+
+    def die(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "write_page", die)
+        with pytest.raises(KeyboardInterrupt):
+            fs.loop(study, **ASKED, backbone=trained.own, masks=masks)  # type: ignore[arg-type]
+    (found,) = fs.loop(study, engine="local").rounds
+    assert found.network == "other-1"
+    assert "1. other-1, from other" in Path(study, "loop.html").read_text()
+
+
+def test_networks_are_renamed_in_the_middle_of_a_round(trained: made_training.Trained) -> None:
+    study = trained.study
+    fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
+    made_training.label(trained, fs.Study(study).selection("other-1-learn").now.images)
+    waits = fs.loop(study, engine="local").waits
+    fs.predict(study, rename={"other-1": "better", "other": "base"})
+    assert fs.loop(study, engine="local").waits == waits
+    made_training.label(trained, fs.Study(study).selection("other-1-judge").now.images)
+    (found,) = fs.loop(study, engine="local").rounds
+    assert (found.network, found.parent) == ("better", "base")
+    fs.predict(study, rename={"better": "best"})
+    assert "to learn from: other-2-learn" in fs.loop(study, engine="local").waits
+    made_training.label(trained, fs.Study(study).selection("other-2-learn").now.images)
+    assert "to judge on: other-2-judge" in fs.loop(study, engine="local").waits
+    assert {path.name for path in Path(study, "models").iterdir()} >= {"base", "best", "old", "other-2"}
+    # a complete round is not judged again
+    redrawn = [one.line for one in graph.nodes(fs.Study(study)) if "--replace" in one.line]
+    assert not redrawn
+
+
+def test_another_network_of_the_name_of_a_round_is_not_taken_for_it(trained: made_training.Trained) -> None:
+    study = trained.study
+    fs.predict(study, {"other-1": trained.source_of("old")}, engine="local")
+    assert "the study has another model of this name; rename that one" in refused_text(
+        "loop", study, "--model", "other"
+    )
+
+
+def test_a_round_whose_images_are_all_discarded_trains_nothing(
+    trained: made_training.Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = trained.study
+    monkeypatch.chdir(trained.folder)
+    fs.loop(study, **{**ASKED, "backbone": "net.py:net"})  # type: ignore[arg-type]
+    monkeypatch.chdir(tmp_path)  # the backbone is found from elsewhere
+    drawn = fs.Study(study).selection("other-1-learn").now.images
+    table = tmp_path / "discard.csv"
+    table.write_text("image,reason\n" + "".join(f"{image},dark\n" for image in drawn))
+    fs.label.import_(study, str(table))
+    said = refused_text("loop", study)
+    assert said.endswith("--as other-1-learn --more 5`, and type this line again")
+    assert "all its images are discarded" in refused_text(
+        "train", study, "more", "--init", "old", "--set", "selection:other-1-learn"
+    )
+    fs.select(study, as_="other-1-learn", more=5, engine="local")
+    made_training.label(trained, fs.Study(study).selection("other-1-learn").now.images)
+    assert "to judge on: other-1-judge" in fs.loop(study, engine="local").waits

@@ -15,7 +15,9 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError
+from faultscape.maps.boxes import Box
 from faultscape.study.answers.annotators import ORGANISER, Annotators
+from faultscape.study.answers.boxes import BoxAnswer, BoxAnswers, text_of
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -98,6 +100,8 @@ def said(study: str) -> None:
     points = PointAnswers(root)
     points.add(PointAnswer(images[0], 3, 4, class_, "person-1", seconds=2.5, key="person-1:p"), "label serve")
     points.add_all([PointAnswer(images[1], 5, 6, "void", "person-2")], "test")
+    seen = text_of([class_], [(class_, Box(1, 2, 9, 8))])
+    BoxAnswers(root).add_all([BoxAnswer(images[0], seen, "person-1")], "test")
     checks = Checks(root)
     checks.open(
         "labels",
@@ -125,7 +129,7 @@ def everything(study: str) -> dict[str, list]:
     return rows | {"kept": Database(Path(study)).read("discards", "number", source="(taken back)")}
 
 
-LINE = "4 choices, 8 answers, 2 points, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
+LINE = "4 choices, 8 answers, 2 points, 1 image with boxes, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
 
 
 @pytest.mark.slow
@@ -343,7 +347,7 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     assert Tags(Path(study)).tags() == [Tag("part0/photo 000", "night", "ann", "model-1", "0,1,2,3")]
     photo = next(image for image in read_corpus(Path(study)) if image.id == "part0/photo 000")
     within = f"a region is X,Y,WIDTH,HEIGHT within the image, {photo.width} x {photo.height} pixels; got "
-    known = "is not known; use choice, answer, point, discard, vote, keep, tag or check"
+    known = "is not known; use choice, answer, point, boxes, discard, vote, keep, tag or check"
     assert sorted(
         f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers"
     ) == [

@@ -83,6 +83,7 @@ def test_labels_and_discards_that_are_imported(tmp_path: Path, monkeypatch: pyte
 
     def discards(number: int) -> None:
         monkeypatch.setattr(Corpus, "images", lambda *_: images(number))
+        monkeypatch.setattr(Corpus, "held", lambda *_: {image.id for image in images(number)})
         (tmp_path / "discard.csv").write_text(
             "image,reason\n" + "".join(f"i{k},bad\n" for k in range(number))
         )

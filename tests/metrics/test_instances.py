@@ -11,6 +11,8 @@ import faultscape as fs
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.maps import array_codes, instances
 from faultscape.metrics.instances import mask_precision
+from faultscape.metrics.intervals.left_out import leave_out, student_of_left_out
+from faultscape.metrics.intervals.units import units_of
 from papers.coco_reference import Mask, average_precision, iou, panoptic
 from refusals import refused
 
@@ -225,3 +227,19 @@ def test_a_segment_with_exactly_half_of_its_pixels_in_void_counts() -> None:
     assert found.per_class[0]["invented"] == 1
     within = fs.metrics.panoptic(np.array([[1, 1, 0, 0]]), np.array([[0, 5, 5, 5]]), {1: 0}, {5: 0})
     assert within.per_class[0]["invented"] == 0
+
+
+def test_many_units_are_left_out_in_blocks_of_whole_units() -> None:
+    units = units_of([f"g{k // 2}" for k in range(30)])
+    weights = leave_out(units, np.arange(30)[::-1], most=4)
+    assert weights.shape == (5, 30)
+    assert (weights[0] == 1).all()
+    assert (30 - weights[1:].sum(0) == 30 - 3).all()  # each image is left out once
+    assert (weights[:, ::2] == weights[:, 1::2]).all()
+    assert sorted((30 - weights[1:].sum(1)).tolist()) == [6, 8, 8, 8]
+
+
+def test_an_interval_needs_six_units_and_a_value_without_each() -> None:
+    values = np.array([3.5, 4.0, 3.8, 3.6, 3.4, 3.2, 3.0])
+    assert np.isnan(student_of_left_out(values, 5)).all()
+    assert np.isnan(student_of_left_out(np.append(values, np.nan), 6)).all()

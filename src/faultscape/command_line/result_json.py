@@ -23,6 +23,7 @@ LEFT_OUT = {  # {class: fields whose content is in a file of the study}
     "Slots": ("rows", "tied"),
     "FigureData": ("rows",),
     "Measured": ("document",),
+    "MeasuredBoxes": ("document", "models"),
     "MeasuredShare": ("document", "models", "notes"),
     "Reliability": ("document",),
 }

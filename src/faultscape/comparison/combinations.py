@@ -3,9 +3,9 @@ ranks that each measure gives them (Zhang et al. 2021, III-C, leave such combina
 
 Conventions: measures are joined by ``+``: names of ``metrics.CONCORDANCES``, ``file.py:function`` of your
 own, and those made from maps: ``regions``, 1 - ROM - RUM of both, and ``pq``, panoptic quality of their
-instances, or of their connected regions. The first one also scores the models, so it cannot be made from
-maps, where scores are made from counts; ``pq`` alone chooses, and ``miou`` scores. Ranks are among the images
-of the pool on which two models differ, each ordered pair for itself.
+instances, or of their connected regions. The first one also scores the models, so it cannot be ``regions``,
+which only compares. Ranks are among the images of the pool on which two models differ, each ordered pair for
+itself.
 """
 
 from __future__ import annotations
@@ -62,16 +62,14 @@ def as_defined(name: str) -> Recorded:
     are not known or do not fit.
     """
     first, *others = names = measures(name)
-    if name == PQ:
-        return {"concordance": "miou", "combined": PQ}
     known = {**CONCORDANCES, **dict.fromkeys(ON_MAPS)}
     for one in names:
         alone = {**CONCORDANCES, PQ: None}
         plug.find("concordance", one, alone if names == (one,) != (REGIONS,) else known)
-    if first in ON_MAPS:
-        swapped = "+".join((*(others or ["miou"]), first))
+    if first == REGIONS:
+        swapped = "+".join((*(others or ["miou"]), REGIONS))
         raise OptionError(
-            f"concordance {name!r}: the first measure scores the models, and {first} only chooses images;"
+            f"concordance {name!r}: the first measure scores the models, and {REGIONS} only chooses images;"
             f" write {swapped}"
         )
     if twice := next((one for one in names if names.count(one) > 1), ""):
@@ -84,6 +82,11 @@ def as_defined(name: str) -> Recorded:
         if own := "+".join(filter(None, map(plug.digest, others))):
             found["combined_file"] = own
     return found
+
+
+def of_maps(define: Definition) -> str:
+    """Return the measure of a definition that is made from maps, '' if counts tell all of them."""
+    return next((name for name in measures(spelt(define)) if name in ON_MAPS), "")
 
 
 def absolute(name: str) -> str:
@@ -100,7 +103,7 @@ def measured(
     if lacking := next((name for name in names if name in ON_MAPS and name not in on_maps), ""):
         raise OptionError(
             f"concordance {lacking}: it needs label maps, and these are counts of pairs; choose with"
-            f" `fs.select` on a study, or leave out +{lacking}"
+            f" `fs.select` on a study, or leave out {'+' * (len(names) > 1)}{lacking}"
         )
     return np.stack(
         [on_maps[name] if name in on_maps else concordances(pairs, name, over=over) for name in names]
@@ -176,13 +179,20 @@ def of_segments(segments: Sequence[Segments | None], classes: Classes) -> np.nda
         if first > second and plain[first] and plain[second]:
             out[first, second] = out[second, first]  # missed one way is invented the other way
             continue
-        counts = count_segments(
-            truth.numbers, truth.classes, said.numbers, said.classes, len(classes), crowd=truth.crowd
-        )
-        quality = qualities(counts)["pq"]
-        known = quality[~np.isnan(quality)]
-        out[first, second] = float(known.mean()) if len(known) else 1.0
+        out[first, second] = segment_quality(truth, said, len(classes))
     return out
+
+
+def segment_quality(truth: Segments, said: Segments, classes: int) -> float:
+    """Return the panoptic quality of one image: the mean over the classes of either side, 1 where neither has
+    any.
+    """
+    counts = count_segments(
+        truth.numbers, truth.classes, said.numbers, said.classes, classes, crowd=truth.crowd
+    )
+    quality = qualities(counts)["pq"]
+    known = quality[~np.isnan(quality)]
+    return float(known.mean()) if len(known) else 1.0
 
 
 def _agreement(truth: np.ndarray, said: np.ndarray, classes: Classes) -> float:

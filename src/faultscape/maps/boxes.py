@@ -19,11 +19,11 @@ from faultscape.errors import LabelMapError
 class Box(NamedTuple):
     """A box of one class in an image."""
 
-    left: int
-    top: int
-    right: int
-    bottom: int
-    whole: bool = True
+    left: int  # its first column
+    top: int  # its first row
+    right: int  # the column after its last one
+    bottom: int  # the row after its last one
+    whole: bool = True  # whether it is around one object, which touches its four sides
 
 
 def fault_of(box: Box, size: tuple[int, int]) -> str:
@@ -81,7 +81,7 @@ def covered(boxes: Iterable[Box], shape: tuple[int, int]) -> np.ndarray:
 
 
 def boxes_of_mask(mask: np.ndarray) -> list[Box]:
-    """Return a box around each piece of a mask (H, W), whose pixels touch by sides or corners, by rows.
+    """Return a box around each piece of a ``mask`` (H, W) bool, whose pixels touch by sides or corners.
 
     >>> boxes_of_mask(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], bool))
     [Box(left=0, top=0, right=2, bottom=2, whole=True), Box(left=0, top=3, right=1, bottom=4, whole=True)]

@@ -2,6 +2,11 @@ from . import counts as counts
 from .batches.measure import Interval as Interval
 from .batches.measure import Measure as Measure
 from .boundary import boundary_counts as boundary_counts
+from .boxes.bounds import box_bounds as box_bounds
+from .boxes.bounds import certain_errors as certain_errors
+from .boxes.bounds import difference_bounds as difference_bounds
+from .boxes.counts import BoxCounts as BoxCounts
+from .boxes.counts import box_counts as box_counts
 from .calibration import calibration_counts as calibration_counts
 from .calibration import equal_mass_exact as equal_mass_exact
 from .calibration import fine_counts as fine_counts

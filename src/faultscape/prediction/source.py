@@ -144,8 +144,7 @@ class Origin:
     options: ModelOptions  # as study.toml will store them
     labels: dict[str, str]  # {own label: class name or void}, as study.toml will store it
     stamps: dict[int, str]  # {shard: what its answers depend on}, see `prediction.stamps`
-    # {shard: {image id: file or row}}
-    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    files: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # {shard: {image id: file or row}}
     keys: dict[int, str] = field(default_factory=dict)  # {shard: key of its images or of the table}
     notes: tuple[str, ...] = ()
     source: str = ""

@@ -16,6 +16,7 @@ import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.comparison import concordance
+from faultscape.comparison.combinations import PQ, segment_quality
 from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling.answers import majority
 from faultscape.labelling.correctness import right_or_wrong, ties_text
@@ -24,11 +25,12 @@ from faultscape.maps import runs
 from faultscape.nouns import KEPT_OUT, UNKNOWN, Definition, Slots
 from faultscape.reading.answers import read_label_sets, read_predictions
 from faultscape.reading.choices import EVERYBODY, Voices
+from faultscape.reading.instances.shard_segments import ShardSegments
 from faultscape.reading.pairs import read_block
 from faultscape.reading.study import Study
 from faultscape.selection.definitions import draws_evenly
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import part_name
+from faultscape.study.tables.corpus import Image, part_name
 
 # CamVid leaves 4 % void, VOC 6, Cityscapes 12, BDD100K 13; more is left where images are labelled in part
 _MUCH_VOID = 0.3
@@ -73,15 +75,33 @@ def accuracies(
         part = parts.get(part_name(number))
         labelled = label_maps.read_maps(folder, number, part) if part else {}
         at = [k for k, image in enumerate(rows) if image.id in labelled and image.id not in discarded]
-        if at:
-            pairs = read_block(study, rows, models, [truth])
-            blocks.append(
-                concordance.accuracies(
-                    pairs, definition["concordance"], over=definition["over"], truth=truth
-                )[:, at]
-            )
-            images += [rows[k].id for k in at]
+        if not at:
+            continue
+        mine = [rows[k] for k in at]
+        images += [image.id for image in mine]
+        if definition["concordance"] == PQ:
+            blocks.append(_panoptic(study, models, truth, mine))
+            continue
+        pairs = read_block(study, rows, models, [truth])
+        blocks.append(
+            concordance.accuracies(pairs, definition["concordance"], over=definition["over"], truth=truth)[
+                :, at
+            ]
+        )
     return images, np.concatenate(blocks, axis=1) if blocks else np.zeros((len(models), 0))
+
+
+def _panoptic(study: Study, models: Sequence[str], truth: str, images: Sequence[Image]) -> np.ndarray:
+    """Return (J, I) the panoptic quality of each model against the truth on some images of one shard."""
+    held = ShardSegments(study, models, truth, images)
+    out = np.full((len(models), len(images)), np.nan)
+    for k, image in enumerate(images):
+        true = held.truth(image.id)
+        for j, model in enumerate(models):
+            said = held.of(model, image.id)
+            if true is not None and said is not None:
+                out[j, k] = segment_quality(true, said, len(study.classes))
+    return out
 
 
 def correctness(

@@ -16,6 +16,8 @@ import numpy as np
 from faultscape.classes.class_lists import narrow, table
 from faultscape.errors import LabelMapError, StudyError
 from faultscape.maps import class_answers, runs
+from faultscape.maps.instances import Instances
+from faultscape.maps.instances import decode as decode_instances
 from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.study.parts import Part
@@ -139,6 +141,15 @@ class StoredLabels(Mapping[str, Any]):
     def of(self, image: Image) -> Any | None:
         """Return the label of an image of which the row is known, without the ids of all others, or None."""
         return self._read(image.shard, image.id)
+
+    def instances(self, image: str) -> Instances | None:
+        """Return the instances that the label of an image was stored with, as they came, with the labels of
+        their source as classes; None without any.
+        """
+        shard = self._shards[image]
+        part = self.study.manifest(self.folder)[part_name(shard)]
+        code = label_maps.read_instances(self.folder, shard, part).get(image)
+        return None if code is None else decode_instances(code)
 
     def __getitem__(self, image: str) -> Any:
         if (found := self._read(self._shards[image], image)) is None:

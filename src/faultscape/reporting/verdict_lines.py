@@ -45,6 +45,7 @@ METRICS = {
     "mpa": "mean pixel accuracy (mean over images)",
     "pixel_accuracy": "pixel accuracy (mean over images)",
     "dice": "Dice (mean over images)",
+    "pq": "PQ of instances (mean over images)",
 }
 _LATER = {FUTURE: "images to come", SAME_GROUPS: "more images of the same groups"}
 _NAMED = 4  # more models than that are counted, not named

@@ -26,6 +26,7 @@ KINDS = {  # {class: the module that has it}
     "FigureData": "faultscape.reporting.competition.figure_data",
     "LabelPlan": "faultscape.verbs.plan.result",
     "Measured": "faultscape.verbs.measure.signature",
+    "MeasuredBoxes": "faultscape.verbs.measure.signature",
     "MeasuredShare": "faultscape.verbs.measure.signature",
     "Ranked": "faultscape.verbs.rank.result",
     "RankedTable": "faultscape.ranking.tables.result",

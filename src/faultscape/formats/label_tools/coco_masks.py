@@ -296,7 +296,7 @@ def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes:
     if object_.lacks:
         raise LabellingError(_undefined(object_, where))
     if object_.only == "box":
-        raise LabellingError(f"{where}: {coco.NO_OUTLINE['box']}")
+        raise LabellingError(f"{where}: {coco.NO_OUTLINE['box']}, or import boxes as boxes with --boxes")
     id_ = _class_of(object_, path, classes)
     try:
         box, nanoseconds = coco.measure(object_.outline, size)

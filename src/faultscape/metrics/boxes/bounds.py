@@ -2,10 +2,11 @@
 fit its boxes.
 
 Conventions: ``fill`` is the least share of all pixels inside boxes that the class covers, an assumption; 0
-assumes nothing. Bounds (..., 2) are the lowest and the highest value; NaN where a metric is undefined.
+assumes nothing. ``metric`` is precision, recall or iou. Bounds (..., 2) are the lowest and the highest value;
+NaN where a metric is undefined.
 
-A model predicts P, the boxes cover U, and a truth T lies in U. True positives are TP =
-|P & T|, misses FN = |T - P|. Both are chosen apart, one inside P, the other outside: TP from t to |P & U|, FN
+A model predicts P, the boxes cover U, and a truth T lies in U. True positives are TP = |P & T|, misses FN =
+|T - P|. Both are chosen apart, one inside P, the other outside: TP from t to |P & U|, FN
 from f to |U - P|, where t (f) is the fewest pixels that touch all sides that lie in P (outside P) entirely,
 or fill what the largest FN (TP) leaves to fill. Precision TP / |P|, recall TP / (TP + FN) and IoU TP / (|P| +
 FN) grow with TP and fall with FN, so that their bounds are the values at the corners (t, |U - P|) and (|P &

@@ -65,8 +65,10 @@ def stacked(counts: Iterable[BoxCounts]) -> BoxCounts:
 
 
 def box_counts(maps: np.ndarray, boxes: Sequence[Box], place: int) -> BoxCounts:
-    """Return the counts of a class in an image with these boxes of it; LabelMapError for a box that is not in
-    the map.
+    """Return the counts of a class in an image with these ``boxes`` of it, `Box`; LabelMapError for one that
+    is not in the map.
+
+    ``maps`` (J, H, W) are the places of classes that J models predict; ``place`` is that of the class.
 
     >>> maps = np.array([[[0, 1, 1], [0, 1, 0]], [[0, 1, 0], [0, 0, 0]]])
     >>> counts = box_counts(maps, [Box(0, 0, 2, 2)], 1)

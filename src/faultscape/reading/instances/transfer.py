@@ -2,8 +2,8 @@
 
 Conventions: a model's own images are those of duels that it fought; on all other chosen images it had no part
 in the choice. Both sides are means over the classes that occur on both. The draw of a pool of which every
-image has a label is the whole pool. Intervals are percentiles of draws of images, or of groups, with
-replacement; all models and both sides share them, and a side of fewer than six units has none.
+image has a label is the whole pool. Intervals are Student's, from leaving out one image, or one group, at a
+time, with the degrees of freedom of the smaller side; a side of fewer than six units has none.
 Source: Yan et al. 2021, section 5 (the question); Kirillov et al. 2019 (PQ); Lin et al. 2014 (AP).
 """
 
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import StudyError, counted
-from faultscape.metrics.intervals.units import LEAST, draw_units, units_of
+from faultscape.metrics.intervals.left_out import leave_out, student_of_left_out
+from faultscape.metrics.intervals.units import units_of
 from faultscape.metrics.overlaps.regions import mean
 from faultscape.reading.instances.judgement import AP, METRICS, PQ, JudgedModel, Judgement, judge
 from faultscape.reading.study import Study
+from faultscape.selection.definitions import draws_evenly
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_ranks
 
 OWN, OTHERS = "own duels", "others"
 TITLES: dict[str, str] = {PQ: "instance PQ", AP: "mask AP"}
-_RESAMPLES = 500
-_ENDS = (2.5, 97.5)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ def compare(
     is_random = np.isin(images, [*random])
     used = is_random | np.isin(images, [*chosen])
     units = units_of([groups.get(image, "") for image in images[used].tolist()])
-    draws = draw_units(units, _RESAMPLES, 0, ranks=ranks[used]).weights
-    weights = np.zeros((len(draws), len(images)))
-    weights[:, used] = draws
+    left_out = leave_out(units, ranks[used])
+    weights = np.zeros((len(left_out), len(images)))
+    weights[:, used] = left_out
     unit_of = np.full(len(images), -1)
     unit_of[used] = units.of
     rows = list[Lower]()
@@ -123,16 +123,14 @@ def compare(
                 if not all(side.any() for side in sides):
                     continue
                 values = _values(model, metric, weights, sides)
-                few = any(len(np.unique(unit_of[side])) < LEAST for side in sides)
-                rows.append(_row(metric, name, on, values, sides, few=few))
+                rows.append(_row(metric, name, on, values, sides, unit_of))
                 if on == OTHERS:
                     of_others.append((*values, *sides))
         if of_others:
             one, other, first, second = (np.stack(each) for each in zip(*of_others, strict=True))
             values = mean(one, 0), mean(other, 0)
             sides = np.asarray(first.any(0)), np.asarray(second.any(0))
-            few = any(len(np.unique(unit_of[side])) < LEAST for side in sides)
-            rows.append(_row(metric, "", OTHERS, values, sides, few=few))
+            rows.append(_row(metric, "", OTHERS, values, sides, unit_of))
     return tuple(rows)
 
 
@@ -151,16 +149,14 @@ def _row(
     on: str,
     values: tuple[np.ndarray, np.ndarray],
     sides: tuple[np.ndarray, np.ndarray],
-    *,
-    few: bool,
+    unit_of: np.ndarray,
 ) -> Lower:
     chosen, random = values
-    lower = random - chosen
-    drawn = lower[1:][~np.isnan(lower[1:])]
-    low, high = (np.nan, np.nan) if few or not len(drawn) else np.percentile(drawn, _ENDS)
+    count = min(len(np.unique(unit_of[side])) for side in sides)
+    low, high = student_of_left_out(random - chosen, count)
     first, second = (float(side[0]) for side in values)
     numbers = (int(side.sum()) for side in sides)
-    return Lower(metric, name, on, first, second, second - first, float(low), float(high), *numbers)
+    return Lower(metric, name, on, first, second, second - first, low, high, *numbers)
 
 
 def _at_random(study: Study, labelled: Collection[str]) -> tuple[set[str], str]:
@@ -170,7 +166,7 @@ def _at_random(study: Study, labelled: Collection[str]) -> tuple[set[str], str]:
     drawn = set[str]()
     for made in study.selections.values():
         slots = made.now
-        if slots.definition["selector"] == "random" and not slots.points:
+        if draws_evenly(slots.definition) and not slots.points:
             drawn |= set(slots.images) & set(labelled)
     if drawn:
         return drawn, "images drawn at random"

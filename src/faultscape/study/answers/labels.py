@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
-from faultscape.study.answers.renamed_classes import RenamedClasses
+from faultscape.study.answers.new_rows import RenamedClasses, new_rows
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, TRAINING
 from faultscape.study.settings import ClassSettings, read_settings
 

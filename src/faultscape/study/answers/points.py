@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from faultscape.nouns import BORDER, CANNOT_TELL, VOID
 from faultscape.study.answers.database import Database
+from faultscape.study.answers.new_rows import RenamedClasses
 from faultscape.study.answers.question_table import QuestionTable
-from faultscape.study.answers.renamed_classes import RenamedClasses
 from faultscape.study.answers.schema import LABELS, POINTS
 from faultscape.study.settings import ClassSettings, read_settings
 

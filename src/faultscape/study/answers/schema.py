@@ -21,11 +21,12 @@ LABELS = "labels"  # the truth of answers that name none
 SALT = "secret"  # the name of a row of ``about``
 OWN = ("version", "study")  # rows of ``about`` that are not copied to another database
 TRAINING = "(training)"  # instead of a truth, for items whose answer is known
-DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS, ABOUT, ANNOTATORS = (
-    "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "points", "about", "annotators",
+DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS, BOXES, ABOUT, ANNOTATORS = (
+    "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "points", "boxes", "about",
+    "annotators",
 )  # fmt: skip
 _ONLY_ADDED = "answers are only ever added"
-SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS)
+SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, POINTS, BOXES)
 
 
 @cache
@@ -139,6 +140,15 @@ def tables() -> Mapping[str, sa.Table]:
             number("repeat"),
             seconds(),
             text("shown"),
+            text("source"),
+        ),
+        BOXES: said(
+            BOXES,
+            key(),
+            text("truth"),
+            text("image", index=True),
+            text("said"),
+            text("annotator"),
             text("source"),
         ),
         ABOUT: sa.Table(ABOUT, together, sa.Column("name", sa.Text, primary_key=True), text("value")),

@@ -1,5 +1,5 @@
 """Withdraw everything that one person said: choices, yes/no answers and answers to points, including those of
-training, tags, and votes to discard.
+training, boxes, tags, and votes to discard.
 
 Conventions: nothing is deleted; new rows withdraw the old ones. Masks, findings in other people's masks and
 comments on them stay, as do decided discards.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from faultscape.study.answers.boxes import BoxAnswers
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
@@ -37,6 +38,10 @@ def take_back_all(database: Database, annotator: str, source: str) -> int:
     for truth in (*points.truths(), TRAINING):
         seen = [one for one in points.answers(truth) if one.annotator == annotator]
         answered += points.take_back(seen, source)
+    boxes = BoxAnswers(database.root, database)
+    for truth in boxes.truths():
+        drawn = [one for one in boxes.answers(truth) if one.annotator == annotator]
+        answered += boxes.take_back(drawn, source)
     tagged = tags.add_all(
         [replace(one, given=False) for one in tags.tags() if one.annotator == annotator], source
     )

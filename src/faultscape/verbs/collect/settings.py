@@ -14,6 +14,7 @@ from faultscape.corpus import id_lists
 from faultscape.corpus.sources import LISTS, in_list
 from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError, counted
 from faultscape.nouns import Classes
+from faultscape.reading.boxes.evidence import box_answers
 from faultscape.reading.study import Study
 from faultscape.selection.renamed_classes import with_renamed_classes
 from faultscape.study import settings as toml
@@ -235,6 +236,7 @@ def enter_settings(study: Study, wanted: Settings) -> None:
     if wanted.classes != held:
         study.answers.rename(renamed)
         study.point_answers.rename(renamed)
+        box_answers(study).rename(renamed)
         rename_held_classes(root, renamed)
     renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():

@@ -1,8 +1,8 @@
 """Everything people answered, except masks, as JSON lines: exported from a study, and imported into it or
 another.
 
-Conventions: a line is an object whose ``kind`` is choice, answer, point, discard, vote (to discard), keep
-(which ends a discard), tag or check. Its fields are the columns of its table without the number and the
+Conventions: a line is an object whose ``kind`` is choice, answer, point, boxes, discard, vote (to discard),
+keep (which ends a discard), tag or check. Its fields are the columns of its table without the number and the
 source. Lines are in the order of the rows; rows that take something back are included: their answer or reason
 is '', a tag is not ``given``. Choices, answers and points that took less time than a person needs are
 ``too_quick``, which is not read back: it follows from the other fields. Times are seconds since 1970. People
@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 from faultscape.labelling.answers import WORDS as ANSWERS
+from faultscape.reading.boxes.evidence import box_answers
 from faultscape.reading.evidence import tell_discards
 from faultscape.reading.study import Study, opened
+from faultscape.study.answers.boxes import BoxAnswer, fault_of_text
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice
 from faultscape.study.answers.labels import Answer, Discard
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
 _STAGE = "answers"
-_Kind = TypeVar("_Kind", Choice, Answer, PointAnswer, Discard, Tag)
+_Kind = TypeVar("_Kind", Choice, Answer, PointAnswer, BoxAnswer, Discard, Tag)
 
 
 def write_answers(options: LabelAnswersOptions) -> AnswersWritten:
@@ -75,6 +77,8 @@ def _rows(study: Study) -> Iterator[dict[str, Any]]:
     for point in study.point_answers.rows():
         mark = {"too_quick": point.answer != "" and too_quick(POINTS, point.seconds, point.shown)}
         yield {"kind": "point", **vars(point), **mark}
+    for boxes in box_answers(study).rows():
+        yield {"kind": "boxes", **vars(boxes)}
     for one in held.discard_rows():
         by = {"annotator": one.annotator} if one.annotator else {}
         why = {} if one.kept else {"reason": one.reason}
@@ -177,6 +181,7 @@ class _Lines:
         self.choices: list[Choice] = []
         self.answers: list[Answer] = []
         self.points: list[PointAnswer] = []
+        self.boxes: list[BoxAnswer] = []
         self.discards: list[Discard] = []
         self.tags: list[Tag] = []
         self.checks: list[_Check] = []
@@ -185,7 +190,9 @@ class _Lines:
 
     @property
     def any(self) -> bool:
-        return any((self.choices, self.answers, self.points, self.discards, self.tags, self.checks))
+        return any(
+            (self.choices, self.answers, self.points, self.boxes, self.discards, self.tags, self.checks)
+        )
 
     def add(
         self,
@@ -257,6 +264,11 @@ class _Lines:
             about = _text(row, "answer"), _text(row, "annotator"), _word(row, "truth")
             more = _more(row, "repeat", "seconds", "shown", "key", "time")
             return self._once(kind, PointAnswer(image, y, x, *about, **more), self.points)
+        if kind == "boxes":
+            if why := fault_of_text(said := _text(row, "said"), classes, sizes[image]):
+                return why
+            about = said, _text(row, "annotator"), _word(row, "truth")
+            return self._once(kind, BoxAnswer(image, *about, **_more(row, "key", "time")), self.boxes)
         if kind in ("discard", "keep", "vote"):
             more = _more(row, "key", "time")
             if kind != "discard" and "time" not in more:
@@ -303,6 +315,7 @@ class _Lines:
         new = {"choice": study.choices.add_all(self.choices, source)}
         new["answer"] = held.add_all(self.answers, source)
         new["point"] = study.point_answers.add_all(self.points, source)
+        new["boxes"] = box_answers(study).add_all(self.boxes, source)
         discards = Counter(_kind(one) for one in held.add_discards(self.discards, source))
         new |= {kind: discards[kind] for kind in ("discard", "vote", "keep")}
         new["tag"] = Tags(study.root, study.database).add_all(self.tags, source)
@@ -362,7 +375,7 @@ def _check(row: dict[str, Any], image: str) -> _Check:
     )
 
 
-_KINDS = ("choice", "answer", "point", "discard", "vote", "keep", "tag", "check")
+_KINDS = ("choice", "answer", "point", "boxes", "discard", "vote", "keep", "tag", "check")
 _TEXT = (str,)
 _CHOICE: dict[str, tuple[type, ...]] = {
     "image": _TEXT,

@@ -20,6 +20,8 @@ from faultscape.study.tables import selections
 from faultscape.verbs import graph
 from faultscape.verbs.in_memory.labels import as_files
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
+from faultscape.verbs.label.boxes.import_ import holds_boxes_alone, import_boxes
+from faultscape.verbs.label.boxes.result import BoxesImported, boxes_line
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
@@ -129,11 +131,17 @@ def _check_fresh(study: Study, options: LabelExportOptions) -> None:
 
 def import_labels(
     options: LabelImportOptions,
-) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered:
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported:
     """Import labels from a folder or a file, and say what comes next; LabellingError for a source that cannot
     contain labels for this study.
     """
     study = opened(options.study)
+    if options.boxes:
+        if not isinstance(options.source, str) or not Path(options.source).exists():
+            raise LabellingError(f"{options.source}: no such file or folder; --boxes reads files of boxes")
+        return replace(import_boxes(study, options), then=boxes_line(options.study, options.truth))
+    if isinstance(options.source, str) and holds_boxes_alone(Path(options.source)):
+        raise LabellingError(f"{options.source}: holds boxes of PASCAL VOC, not masks; add --boxes")
     with as_files(study, options.source) as source:
         found = _imported(study, replace(options, source=source))
     # without a selection, what comes next is not to rank

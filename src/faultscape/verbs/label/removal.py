@@ -17,8 +17,9 @@ from faultscape.classes.names import class_place
 from faultscape.corpus.id_lists import named_ids
 from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
+from faultscape.reading.boxes.evidence import box_answers
 from faultscape.reading.fill import Entry
-from faultscape.reading.study import Study, opened
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.answers.points import PointAnswer
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.tables import label_maps, selections
@@ -94,9 +95,16 @@ def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
             pixels = frozenset((point.image, point.row, point.column) for point in slots.points)
     names = study.classes.names
     classes = frozenset(names[class_place(word, study.classes, "--class")] for word in options.class_)
-    truth = "" if options.discards else study.truth(options.truth)
+    truth = "" if options.discards else _truth(study, options.truth)
     by = frozenset(options.by)
     return _Wanted(frozenset(images), truth, classes, by, options.discards, pixels, options.all_)
+
+
+def _truth(study: Study, asked: str | None) -> str:
+    """Return the truth that counts, or that of boxes alone."""
+    boxed = box_answers(study).truths()
+    name = asked or (LABELS if LABELS in boxed or len(boxed) != 1 else boxed[0])
+    return name if name in boxed and not study.find_truth(asked) else study.truth(asked)
 
 
 def _taken_back(study: Study, wanted: _Wanted) -> str:
@@ -109,6 +117,8 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
     labels = 0 if alone else _labels_back(study, wanted.truth, wanted.images)
     there = [one for one in study.point_answers.answers(wanted.truth) if one.image in wanted.images]
     points = [one for one in there if wanted.takes(one)]
+    drawn = [one for one in box_answers(study).answers(wanted.truth) if one.image in wanted.images]
+    boxes = [] if alone else drawn
     left = len(there) - len(points) if wanted.pixels is None else 0
     before = held.answers(wanted.truth)
     mine = [
@@ -117,7 +127,7 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
         if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
     ]
     stay = f"; {_points(left)} there stay: --selection takes those of a selection back" if left else ""
-    if not labels and not mine and not points:
+    if not labels and not mine and not points and not boxes:
         raise LabellingError(
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
             f" in truth {wanted.truth!r}{stay}"
@@ -132,9 +142,11 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
     )
     answers = held.take_back(mine, "label remove", wanted.truth)
     study.point_answers.take_back(points, "label remove")
+    box_answers(study).take_back(boxes, "label remove")
     words = [counted(labels, "label")] if labels else []
     words += [counted(answers, "answer")] if answers else []
     words += [_points(len(points))] if points else []
+    words += [f"boxes of {counted(len({one.image for one in boxes}), 'image')}"] if boxes else []
     more = f"; {counted(again, 'image is', 'images are')} no longer discarded" if again else ""
     kept = f" (kept in truth/{wanted.truth}/removed)" if labels else ""
     return f"{' and '.join(words)} removed from truth {wanted.truth!r}{kept}{more}{stay}"

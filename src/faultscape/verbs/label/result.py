@@ -317,7 +317,8 @@ class Forgotten:
 
 
 def _counts(kinds: tuple[tuple[str, int], ...]) -> str:
-    return ", ".join(counted(number, kind) for kind, number in kinds)
+    named = {"boxes": ("image with boxes", "images with boxes")}
+    return ", ".join(counted(number, *named.get(kind, (kind,))) for kind, number in kinds)
 
 
 def _next(line: str) -> list[str]:

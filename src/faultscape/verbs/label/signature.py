@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from faultscape.arguments import LabelMeanings, Place, PlaceOrMaps, needed_text
 from faultscape.errors import OptionError, closest
+from faultscape.verbs.label.boxes.result import BoxesImported
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
 from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
@@ -103,7 +104,8 @@ def import_(
     pattern: str | None = None,
     format: str | None = None,
     labels: LabelMeanings | None = None,
-) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered:
+    boxes: bool = False,
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), such a table of
     discards alone, a file from a labelling tool, or, for classifiers, CSV files. Run it again to add or
     replace labels; what was taken back of a folder's discards stays so.
@@ -138,6 +140,10 @@ def import_(
         What values of masks mean besides the class list's ids: 255=car, 255=void, several joined by commas; a
         JSON or TOML file with a class for each value; or for Cityscapes label-ids or train-ids. Later masks
         of the truth are read alike.
+    boxes
+        Read boxes around objects (COCO, CVAT, Label Studio, LabelMe, VOC XML), a file or a folder, as what
+        they are: outside all boxes of a class nothing is of it, inside is unknown. `measure --boxes` says
+        what follows.
 
     >>> fs.label.import_("study", "truth/", truth="second").new
     12

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from faultscape.errors import counted
 from faultscape.reading.artefact import Artefact, Input, Instance
 from faultscape.reading.study import Study
+from faultscape.study.folder import put
 from faultscape.study.parts import key_of
 
-OPEN = "open"  # the selection whose labels the loop waits for
+CALLED = "called"  # what the first network was called when the rounds began, as selections still are
+NETWORK = "network"  # the network that the open round trains, '' between rounds
+OPEN = "open"  # the selection whose labels the open round waits for, or has, '' between rounds
+
+
+def rename_networks(study: Study, renamed: Mapping[str, str]) -> None:
+    """Rename the networks of the rounds of a study; twice is as good as once."""
+    held = study.document(LOOP.path(study))
+    if held is None:
+        return
+    made = held.get("provenance")
+    options = made.get("arguments") if isinstance(made, dict) else None
+    rounds = held.get("rounds")
+    for of in (held, options, *(rounds if isinstance(rounds, list) else ())):
+        for key in ("model", NETWORK, "parent"):
+            if isinstance(of, dict) and str(of.get(key)) in renamed:
+                of[key] = renamed[str(of[key])]
+    put(LOOP.path(study), (json.dumps(held, indent=1, ensure_ascii=False, allow_nan=True) + "\n").encode())
 
 
 def labels_waited_for(study: Study, selection: str) -> str:
-    """Return a digest of which images of a selection have labels."""
-    return key_of(sorted(study.label_count(selection).images))
+    """Return a digest of which images of a selection have labels, and whether they are all; '' goes for none
+    that the loop waits for.
+    """
+    return key_of(sorted(study.label_count(selection).images), _left(study, selection) == 0)
+
+
+def _left(study: Study, selection: str) -> int:
+    """Return how many images of a selection have no label yet."""
+    return study.selection(selection).now.asked - study.label_count(selection).labelled
 
 
 def _labels(made: Instance) -> str | None:
@@ -29,8 +57,9 @@ class _Loop(Artefact):
         name = str(held.get(OPEN) or "")
         if name not in study.selections:
             return f"{said} of {held.get('model')}"
-        left = study.selection(name).now.asked - study.label_count(name).labelled
-        return f"{said} of {held.get('model')}; the next waits for {counted(left, 'label')} of {name}"
+        left = _left(study, name)
+        next_ = f"waits for {counted(left, 'label')} of {name}" if left else "can go on"
+        return f"{said} of {held.get('model')}; the next {next_}"
 
 
 LOOP = _Loop(

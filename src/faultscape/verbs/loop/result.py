@@ -20,16 +20,16 @@ class Round:
     both, and ``new`` those of the child alone.
     """
 
-    network: str
-    parent: str
-    learnt: int
-    judged: int
+    network: str  # its name
+    parent: str  # the network that it continues
+    learnt: int  # images that it learnt from
+    judged: int  # drawn images that both were compared on
     hours: float  # of labelling, at the usual time for a mask
     seconds: float  # of training
-    gain: list[float]
-    cured: tuple[str, ...]
-    kept: tuple[str, ...]
-    new: tuple[str, ...]
+    gain: list[float]  # [x, low, high], of scores from 0 to 1
+    cured: tuple[str, ...]  # images
+    kept: tuple[str, ...]  # images
+    new: tuple[str, ...]  # images
 
     def __repr__(self) -> str:
         x, low, high = (100 * end for end in self.gain)
@@ -50,7 +50,7 @@ class Looped:
 
     study: str
     model: str  # the network that the first round continued
-    rounds: tuple[Round, ...]
+    rounds: tuple[Round, ...]  # those that are complete
     waits: str = ""
     next: str = ""
 

@@ -13,12 +13,12 @@ from faultscape.verbs.verb import verb
 if TYPE_CHECKING:
     from faultscape.verbs.options import LoopOptions
 
-_LEAST = {"images": 1, "judged": 4, "rounds": 1, "epochs": 1}
+LEAST = {"images": 1, "judged": 4, "rounds": 1, "epochs": 1}
 
 
 def _check(options: LoopOptions) -> None:
     need_libraries()
-    for name, least in _LEAST.items():
+    for name, least in LEAST.items():
         value = getattr(options, name)
         if value is not None and value < least:
             raise OptionError(f"--{name} must be {least} or more; got {value}")

@@ -2,7 +2,8 @@
 
 Conventions: where a round stands follows from what is there. Round k of MODEL makes the selection
 ``MODEL-k-learn``, the network ``MODEL-k``, and the selection ``MODEL-k-judge``, which is drawn once the
-network is there. loop.json is written at each step.
+network is there; MODEL is what the first network was called when the rounds began, and networks may have been
+renamed since. loop.json is written at each step.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from faultscape.errors import ModelError, OptionError, StudyError, closest, counted
+from faultscape import plug
+from faultscape.errors import ModelError, OptionError, SelectionError, StudyError, closest, counted
 from faultscape.nouns import JsonObject
 from faultscape.ranking.drawn.estimates import lure
 from faultscape.ranking.drawn.steps import steps
 from faultscape.reading import evidence
+from faultscape.reading.artefact import texts
 from faultscape.reading.study import Study, opened
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import log
@@ -32,14 +35,16 @@ from faultscape.verbs.compare import compare
 from faultscape.verbs.graph import undone
 from faultscape.verbs.label import import_
 from faultscape.verbs.label.artefact import export_line
-from faultscape.verbs.loop.artefact import LOOP, OPEN, labels_waited_for
+from faultscape.verbs.loop.artefact import CALLED, LOOP, NETWORK, OPEN, labels_waited_for
 from faultscape.verbs.loop.page import write_page
 from faultscape.verbs.loop.result import FAILS, Looped, Round
+from faultscape.verbs.loop.signature import LEAST
 from faultscape.verbs.rank import rank
 from faultscape.verbs.select import select
 from faultscape.verbs.select.options import Sampling
 from faultscape.verbs.status.costs import COSTS
 from faultscape.verbs.train import train
+from faultscape.verbs.train.artefact import NETWORKS
 from faultscape.verbs.train.options import TrainingData, TrainingPlan
 
 if TYPE_CHECKING:
@@ -74,6 +79,8 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
     asked: dict[str, Any] = {"model": before or _model(study, options.model)}
     for name, usual in _DEFAULTS.items():
         asked[name] = getattr(options, name) or held.get(name) or usual
+    if asked["backbone"]:
+        asked["backbone"] = plug.absolute(asked["backbone"])
     masks = os.path.abspath(options.masks) if options.masks else str(held.get("masks") or "")
     if masks and not Path(masks).is_dir():
         raise OptionError(f"--masks {masks}: there is no such folder")
@@ -125,18 +132,23 @@ class _Round:
         self.rounds = rounds
         self.engine = engine
         self.parent = rounds[-1].network if rounds else str(asked["model"])
-        self.network = f"{asked['model']}-{len(rounds) + 1}"
-        self.learn = f"{self.network}-learn"
-        self.judge = f"{self.network}-judge"
-        self.seconds = float(str(_document(study).get("seconds", 0.0)))  # of training, in the open round
+        held = _document(study)
+        self.called = str(held.get(CALLED) or asked["model"])
+        stem = f"{self.called}-{len(rounds) + 1}"
+        self.network = str(held.get(NETWORK) or stem)
+        self.learn = f"{stem}-learn"
+        self.judge = f"{stem}-judge"
+        self.seconds = float(str(held.get("seconds", 0.0)))  # of training, in the open round
 
     def go_on(self) -> tuple[str, str] | None:
         """Do what can be done; return what the round waits for and the line for it, None once it is
         complete.
         """
         place = self.study.called
+        self._refuse_other_network()
         self._compared()
         if self.learn not in self.study.reread().selections:
+            self._refuse_small_pool()
             select(
                 place,
                 as_=self.learn,
@@ -166,10 +178,35 @@ class _Round:
         rank(place, selection=self.judge, engine=self.engine)
         self.rounds.append(self._outcome())
         self.seconds = 0.0
+        write_page(self.study.reread(), self.rounds)  # first: once the round is written it is not made again
         self._write("")
-        write_page(self.study.reread(), self.rounds)
         log(self.study.root, "loop", network=self.network, parent=self.parent)
         return None
+
+    def _refuse_other_network(self) -> None:
+        """Raise ModelError if the study has a model with the name of the round's network that did not learn
+        in this round.
+        """
+        made = NETWORKS.record(self.study.reread(), self.network) or {}
+        if self.network in self.study.settings.models and self.learn not in texts(made.get("selections")):
+            raise ModelError(
+                f"the round would call its network {self.network}, and the study has another model of this"
+                f" name; rename that one: `faultscape predict {self.study.place} --rename"
+                f" {self.network}=NEW`"
+            )
+
+    def _refuse_small_pool(self) -> None:
+        """Raise SelectionError if a round would leave too few images to judge it on, before people label."""
+        trained = frozenset[str]().union(*(self.study.trained_on(name) for name in self.study.models))
+        rows = self.study.corpus.each_row("id", "role")
+        left = sum(role == "pool" and id_ not in trained for id_, role in rows)
+        images = int(self.asked["images"])
+        if left < images + LEAST["judged"]:
+            raise SelectionError(
+                f"a round that learns from {counted(images, 'image')} takes {images + LEAST['judged']} that"
+                f" trained no model, so that some can judge it; the pool has {left}: give fewer --images, or"
+                f" collect more with `faultscape collect {self.study.place} IMAGES`"
+            )
 
     def _compared(self) -> None:
         if undone(self.study.reread(), "pairs"):
@@ -180,9 +217,15 @@ class _Round:
         if self.asked["masks"]:
             self._import(selection)
         study = self.study.reread()
-        now = study.selection(selection).now
+        held = study.selection(selection)
+        now = held.now
+        if not now.asked:
+            raise SelectionError(
+                f"all images of selection {selection} are discarded; draw others with `faultscape select"
+                f" {study.place} --as {selection} --more {len(held.slots.images)}`, and type this line again"
+            )
         left = now.asked - study.label_count(selection).labelled
-        self._write(selection if left else "")
+        self._write(selection, left=left)
         if not left:
             return None
         words = f"round {len(self.rounds) + 1} waits for masks of {counted(left, 'image')} {why}: {selection}"
@@ -233,15 +276,18 @@ class _Round:
             _which(names, ~fails[0] & fails[1]),
         )
 
-    def _write(self, waits_for: str) -> None:
+    def _write(self, open_: str, *, left: int = 0) -> None:
+        """Write the rounds, with the selection that is open, of which so many images are left to label."""
         study = self.study.reread()
         given = {name: value for name, value in self.asked.items() if value and value != _DEFAULTS.get(name)}
-        inputs = {"labels": labels_waited_for(study, waits_for)} if waits_for else {}
+        inputs = {"labels": labels_waited_for(study, open_) if left else ""} if open_ else {}
         held = {
             **{name: value for name, value in self.asked.items() if value},
             "rounds": [asdict(one) for one in self.rounds],
             "seconds": self.seconds,
-            OPEN: waits_for,
+            CALLED: self.called,
+            NETWORK: self.network if open_ else "",
+            OPEN: open_,
             "provenance": {"inputs": inputs, "arguments": given},
         }
         text = json.dumps(held, indent=1, ensure_ascii=False, allow_nan=True) + "\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from faultscape.nouns import JsonObject
 from faultscape.reading import evidence
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, named
+from faultscape.reading.boxes.evidence import box_answers, boxes_key
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -17,6 +18,7 @@ from faultscape.verbs.select import artefact as selection
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 POINTS_METHOD_NUMBER = 1  # the same, of measures from points
+BOXES_METHOD_NUMBER = 1  # and from boxes
 
 
 def _confidence(made: Instance) -> str | None:
@@ -124,5 +126,37 @@ POINT_MEASURES = _PointMeasures(
         inputs.COLOURS,
         inputs.NAMES,
         by_method(POINTS_METHOD_NUMBER, "an earlier version made them"),
+    ),
+)
+
+
+class _BoxMeasures(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        """Return the truths with boxes, once there are models."""
+        return box_answers(study).truths() if study.stored_maps else []
+
+    def waits(self, _study: Study, _name: str) -> bool:
+        """Bounds decide little, so that all else comes first."""
+        return True
+
+    def describe(self, _study: Study, name: str) -> str:
+        return f"from boxes of truth {name}"
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        return {"boxes": True, **named(truth=name), **self.options(study, name)}, ()
+
+
+BOX_MEASURES = _BoxMeasures(
+    "box measures",
+    verb="measure",
+    follows=("maps", "discards"),
+    where="measures-boxes/NAME/boxes.json",
+    reads=(
+        replace(inputs.MAPS, reason="images, predictions or classes changed"),
+        inputs.MODELS,
+        Input("boxes", lambda made: boxes_key(made.study, made.truth), "boxes or discards changed"),
+        inputs.GROUPS,
+        inputs.NAMES,
+        by_method(BOXES_METHOD_NUMBER, "an earlier version made them"),
     ),
 )

@@ -1,7 +1,7 @@
 """Metrics of instances, which `measure` computes of a study when it is asked: PQ, and AP of scored masks.
 
 Conventions: they are listed with the other metrics of a model, and are not in per_image.parquet: AP is of a
-data set. Intervals are percentiles of draws of images, or of groups, with replacement; all models share them.
+data set. Intervals are Student's, from leaving out one image, or one group, at a time.
 Source: Kirillov et al. 2019 (PQ); Lin et al. 2014 (AP).
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.errors import OptionError
-from faultscape.metrics.intervals.units import LEAST, draw_units, units_of
+from faultscape.metrics.intervals.left_out import leave_out, student_of_left_out
+from faultscape.metrics.intervals.units import units_of
 from faultscape.reading.instances.judgement import AP, METRICS, PQ, JudgedModel, judge
 from faultscape.reporting.measure.document import MetricEntry, SetDocument, number
 from faultscape.verbs.measure.measurement import Measurement
@@ -23,7 +24,6 @@ _DEFINED = {
     AP: "average precision of masks by their scores over IoU .50:.05:.95, 101 recalls, 100 masks an image and"
     " class, crowds ignored, as COCO defines it",
 }
-_ENDS = (2.5, 97.5)  # percentiles
 
 
 def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -60,10 +60,10 @@ def add(asked: Measurement, data: DataSet, document: SetDocument) -> None:
     found = judge(asked.study, names, data.truth.name, engine=options.engine, workers=options.workers)
     place = {image: k for k, image in enumerate(found.images)}
     units = units_of(data.together or len(data.ids))
-    resamples = options.resamples if units.count >= LEAST else 0
-    draws = draw_units(units, resamples, options.seed, ranks=ranks_of(data, np.arange(len(data.ids))))
-    weights = np.zeros((1 + resamples, len(found.images)))
-    weights[:, [place[image] for image in data.ids]] = draws.weights
+    left_out = leave_out(units, ranks_of(data, np.arange(len(data.ids))))
+    left_out = left_out if options.resamples else left_out[:1]
+    weights = np.zeros((len(left_out), len(found.images)))
+    weights[:, [place[image] for image in data.ids]] = left_out
     notes = document.setdefault("notes", [])
     whose = "the truth's instances" if found.told else "connected regions of the truth"
     for name in names:
@@ -74,23 +74,22 @@ def add(asked: Measurement, data: DataSet, document: SetDocument) -> None:
                 why = "its instances have no scores" if model.told else "it has no instances"
                 notes.append(f"{name} has no {TITLES[metric]}: {why}")
                 continue
-            entry = _entry(model, metric, weights * model.present, data)
+            entry = _entry(model, metric, weights * model.present, data, units.count)
             entry["definition"] += f"; {mine} against {whose}"
             document["models"][name][metric] = entry
     if not found.told:
         notes.append(f"truth {data.truth.name} has no instances: its connected regions stand for them")
 
 
-def _entry(model: JudgedModel, metric: str, weights: np.ndarray, data: DataSet) -> MetricEntry:
+def _entry(model: JudgedModel, metric: str, weights: np.ndarray, data: DataSet, count: int) -> MetricEntry:
     values = model.values(metric, weights)
     each = model.per_class(metric, weights[:1])[0]
-    drawn = values[1:]
-    low, high = np.nanpercentile(drawn, _ENDS) if np.isfinite(drawn).any() else (np.nan, np.nan)
+    low, high = student_of_left_out(values, count)
     names = zip(data.classes.names, each.tolist(), strict=True)
     return {
         "value": number(values[0]),
-        "low": number(low),
-        "high": number(high),
+        "low": number(max(low, 0.0)),
+        "high": number(min(high, 1.0)),
         "undefined": int(np.isnan(each[list(data.classes.groups)]).sum()),
         "undefined_of": "classes",
         "better": "high",

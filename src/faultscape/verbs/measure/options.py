@@ -31,11 +31,15 @@ class StudyPart:
     selection
         A selection of points: what its answers say about all images that could be drawn. OUT is then
         STUDY/measures-points/NAME.
+    boxes
+        What boxes around objects say (`label import --boxes`): bounds on each class's precision, recall and
+        IoU. OUT is then STUDY/measures-boxes/TRUTH.
     """
 
     set_: list[str] | None = None
     holdout: str | None = None
     selection: str | None = None
+    boxes: bool = False
 
     @property
     def given(self) -> bool:

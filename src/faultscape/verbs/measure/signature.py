@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from faultscape.arguments import ClassList, Place, PlaceOrMaps, Source
 from faultscape.choices import Preset
 from faultscape.errors import OptionError, counted
 from faultscape.results.result import Result
-from faultscape.results.table import Column, Row, Rows
+from faultscape.results.table import Cell, Column, Row, Rows
 from faultscape.verbs.measure.options import WORST, Definitions, FileRules, ScoreFolders, StudyPart
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
+    from faultscape.reporting.measure.box_document import BoxDocument
     from faultscape.reporting.measure.document import Document, MetricEntry
     from faultscape.results.plots import Axes
     from faultscape.verbs.options import MeasureOptions
@@ -70,9 +71,10 @@ class Measured(Result):
     @staticmethod
     def types_of_fields() -> dict[str, Any]:
         """Return {name: type} of the types that fields name, which are imported for checkers alone."""
-        from faultscape.reporting.measure import document
+        from faultscape.reporting.measure import box_document, document
 
-        return {"Document": document.Document | document.SetsDocument | document.ShareDocument}
+        known = document.Document | document.SetsDocument | document.ShareDocument
+        return {"Document": known | box_document.BoxDocument}
 
     def _says(self) -> str:
         return "\n".join([self.path, *self.notes])
@@ -146,6 +148,67 @@ class MeasuredShare(Measured):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredBoxes(Measured):
+    """What boxes around objects say about models: bounds of precision, recall and IoU, of each model and of
+    the difference of every two.
+    """
+
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("model", "text", "name of the model"),
+        Column("second", "text", "of a difference, the model that is subtracted; null for one model"),
+        Column("class", "text", "name of the class; null for the mean over classes"),
+        Column("metric", "text", "name of the metric"),
+        Column("low", "number", "lowest value that fits the boxes"),
+        Column("high", "number", "highest value that fits the boxes"),
+        Column("interval_low", "number", "lower end of the 95 % interval for data to come"),
+        Column("interval_high", "number", "upper end of the 95 % interval for data to come"),
+    )
+
+    @property
+    def _boxes(self) -> BoxDocument:
+        return cast("BoxDocument", self.document)
+
+    @property
+    def models(self) -> dict[str, dict[str, MetricEntry]]:
+        """Nothing: boxes give bounds, which are in the table."""
+        return {}
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.measure.box_document import summary
+
+        return summary(self.path, self._boxes)
+
+    def full_text(self) -> str:
+        """Return what ``-v`` prints: the bounds of every class."""
+        from faultscape.reporting.measure.box_document import told
+
+        return told(self.path, self._boxes)
+
+    def _rows(self) -> Rows:
+        rows = [*self._boxes["bounds"], *self._boxes["pairs"]]
+        names = ("model", "second", "class_", "metric", "low", "high", "interval_low", "interval_high")
+        return [tuple(cast("Cell", row[name]) for name in names) for row in rows]
+
+    def plot(self, ax: Axes | None = None, what: str = "") -> Axes:
+        """Draw the bounds of each model's mean over classes, on ``ax`` or new Axes.
+
+        ``what`` is the name of a metric; without it, iou. ResultError for another.
+        """
+        from faultscape.results import plots
+
+        rows = [row for row in self._boxes["bounds"] if row["class_"] is None and row["high"] is not None]
+        what = plots.chosen(what, tuple(dict.fromkeys(row["metric"] for row in rows)), "iou" if rows else "")
+        marks = [
+            plots.Mark(str(row["model"]), str(row["model"]), None, row["low"], row["high"])
+            for row in rows
+            if row["metric"] == what
+        ]
+        title = f"What boxes leave open of {what}: {counted(len(marks), 'model')}"
+        note = "bars: all values that fit the boxes"
+        return plots.intervals(ax, marks, label=f"{what}, mean over classes", title=title, note=note)
+
+
 def _check(options: MeasureOptions) -> None:
     if options.resamples < 0 or options.worst < 0:
         raise OptionError(
@@ -170,7 +233,7 @@ def _check(options: MeasureOptions) -> None:
         **vars(options.part),
         **vars(options.scores),
     }
-    if more := [name for name, value in beside.items() if value not in (None, [], {})]:
+    if more := [name for name, value in beside.items() if value not in (None, False, [], {})]:
         raise OptionError(
             f"--datasets LIST cannot be combined with --{more[0]}; set {more[0]} in its tables instead"
         )

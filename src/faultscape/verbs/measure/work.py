@@ -32,6 +32,7 @@ from faultscape.study.tables.measures import ModelRows, put_per_image
 from faultscape.verbs.in_memory.folders import as_folders, without_folder
 from faultscape.verbs.measure import instances, lists, notes, pictures
 from faultscape.verbs.measure.artefact import MEASURES
+from faultscape.verbs.measure.boxes.work import measure_boxes
 from faultscape.verbs.measure.gather import MeasuredSet, gather
 from faultscape.verbs.measure.jobs import MeasuredPart
 from faultscape.verbs.measure.measurement import Measurement
@@ -57,6 +58,8 @@ def measure_models(options: MeasureOptions) -> Measured:
 
 def _measure_folders(options: MeasureOptions) -> Measured:
     """Measure a study, or folders."""
+    if options.part.boxes:
+        return measure_boxes(options)
     if options.part.selection is not None:
         return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))

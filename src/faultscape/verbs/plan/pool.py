@@ -25,6 +25,7 @@ from faultscape.progress import Tick
 from faultscape.ranking.agreement import spearman
 from faultscape.reading import evidence, fill
 from faultscape.reading.fill import task
+from faultscape.reading.pairs import read_on_maps
 from faultscape.reading.study import Study
 from faultscape.selection import duel
 from faultscape.selection.best import Best
@@ -125,7 +126,7 @@ def pool_outlook(
     study: Study, models: tuple[str, ...], truth: str, *, seed: int, engine: str, workers: int | None
 ) -> PoolOutlook:
     """Return the outcomes of duels in parts of a study's pool, and what they lead to expect of twice as many
-    images; SelectionError for a pool too small to be divided.
+    images; SelectionError for a pool too small to be divided, or of which duels choose none.
     """
     define = _definition(study, models)
     drawn = read_pool(study.corpus, seed=ties.tie_seed(define))
@@ -141,6 +142,11 @@ def pool_outlook(
     orders = _changes(levels, lambda whole, half: 1 - float(spearman(scores.of(whole), scores.of(half))))
     falls = _changes(levels, lambda whole, half: half.concordance - whole.concordance)
     whole = levels[0][0][0]
+    if not len(whole.slots):
+        raise SelectionError(
+            "--pool: duels choose no image, since the models differ on none; add a model that differs, or"
+            " plan without --pool"
+        )
     return {
         "sizes": [_size_row(pools, orders[k - 1] if k else None) for k, pools in enumerate(levels)],
         "twice": _twice(whole, levels, falls, orders),
@@ -260,7 +266,8 @@ def shard(job: PoolJob, tick: Tick) -> str:
     best = [[duel.empty(job.models, job.define) for _ in range(number)] for number in job.parts]
     if rows:
         counts, scale, ranks, families = read_block(study, rows, job.models, job.define)
-        agreement = combinations.ranked(duel.measured(counts, job.define))
+        on_maps = read_on_maps(study, rows, job.models, job.define)
+        agreement = combinations.ranked(duel.measured(counts, job.define, on_maps))
         member = duel.members(counts, job.define["constraints"], scale)
         for of, letters in zip(best, job.divisions, strict=True):
             part = np.frombuffer(letters.encode(), np.uint8).astype(int) - _FIRST

@@ -31,6 +31,7 @@ from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.pairs import PairPart
 from faultscape.terminal_lines import option_words
+from faultscape.verbs.loop.artefact import rename_networks
 from faultscape.verbs.options import PredictOptions
 
 # below reliability, one file per model: what was drawn or counted before
@@ -255,6 +256,7 @@ def _apply(study: Study, renamed: Mapping[str, str], removed: Collection[str], n
     for name in selections.names(root):
         _selection(study, name, renamed, right=name in note["right"]["selections"])
     study.choices.rename(renamed)
+    rename_networks(study.reread(), renamed)
     logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
     logs.log(
         root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from faultscape.classes.class_lists import narrow, table
+from faultscape.comparison import combinations
 from faultscape.corpus.photos import read_photo, read_source
 from faultscape.errors import ImageError, StudyError
 from faultscape.maps import runs
@@ -208,6 +209,8 @@ def _constraints(
     classes = study.classes
     if not may_duel(define):
         return [], f"it was drawn by {define['selector']}, not by a discrepancy competition"
+    if named := combinations.of_maps(define):
+        return [], f"{named} is made from maps, of which the counts do not tell"
     if any(m not in study.models for m in drawn.models):
         return [], "one of its models is no longer in the study"
     if study.selection(selection).drawn_from != study.drawn_from(drawn.models):

@@ -78,17 +78,26 @@ def in_order(study: Study) -> list[str]:
 
 def _learnt_from(study: Study, name: str) -> str:
     """Return a network of the study that learnt from the images of a selection, or ''."""
-    which = "learnt selections"
+    which = ("learnt selections",)
     if which not in study.computed:
         study.computed[which] = learnt_selections(study.root / "models")
     return cast("dict[str, str]", study.computed[which]).get(name, "")
 
 
+def _judged_a_round(study: Study, name: str) -> bool:
+    """Whether a complete round of `loop` was judged on a selection."""
+    held = study.document(study.root / "loop.json") or {}
+    rounds = held.get("rounds")
+    number = len(rounds) if isinstance(rounds, list) else 0
+    called = held.get("called") or held.get("model")
+    return name in [f"{called}-{k + 1}-judge" for k in range(number)]
+
+
 def is_superseded(study: Study, name: str) -> bool:
-    """Whether nothing is left to do for a selection because another replaced it, or a network learnt from it
-    and models came since.
+    """Whether nothing is left to do for a selection because another replaced it, a complete round of `loop`
+    was judged on it, or a network learnt from it and models came since.
     """
-    if is_replaced(study, name):
+    if is_replaced(study, name) or _judged_a_round(study, name):
         return True
     if _learnt_from(study, name) and SELECTION.changed(study, name) == {"added"}:
         return True

@@ -232,6 +232,8 @@ def shard(job: DuelJob, tick: Tick) -> str:
         places = np.arange(len(rows))
         of = places if define["keep_duplicates"] else families
         agreement = None
+        if on_maps := {} if job.ranks else pairs.read_on_maps(study, rows, models, define):
+            agreement = combinations.ranked(duel.measured(counts, define, on_maps))
         if job.ranks:
             held = np.load(study.root / job.ranks, mmap_mode="r")
             agreement = np.array(held[:, :, 0, job.start : job.start + len(rows)])
@@ -259,7 +261,7 @@ def read_block(
 
 
 def _tell_instances(study: Study, define: Definition) -> None:
-    """Print which models have instances, where PQ chose the images, and that it does not score them."""
+    """Print which models have instances, where PQ chose the images."""
     names = combinations.measures(combinations.spelt(define))
     if combinations.PQ not in names:
         return
@@ -267,8 +269,7 @@ def _tell_instances(study: Study, define: Definition) -> None:
     rest = [model for model in study.models if model not in told]
     of = [f"instances of {', '.join(told)}"] * bool(told)
     of += [f"connected regions of the maps of {', '.join(rest)}"] * bool(rest)
-    scored = f"; models are scored by {define['concordance']}" if len(names) == 1 else ""
-    print(f"note: pq is of {' and '.join(of)}{scored}")
+    print(f"note: pq is of {' and '.join(of)}")
 
 
 def _tell_piles(slots: Slots) -> None:

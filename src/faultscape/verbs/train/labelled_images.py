@@ -108,8 +108,13 @@ def find_labelled(
         mine = [*found, *(images[id_] for id_ in chosen if id_ in images and images[id_] not in found)]
     places = [(image, judged[image.id].semantic) for image in mine]
     rows = [(image, place) for image, place in places if place is not None]
+    names = ", ".join(selections_of(sets))
+    if names and not chosen:
+        raise StudyError(
+            f"--{option} {SELECTION}{names}: all its images are discarded; choose others with `faultscape"
+            f" select {study.place}`"
+        )
     if chosen and not any(image.id in chosen for image, _ in rows):
-        names = ", ".join(selections_of(sets))
         raise StudyError(
             f"--{option} {SELECTION}{names}: none of its {counted(len(chosen), 'image')} has a label; label"
             f" them first: `faultscape label export {study.place}`"

@@ -1,0 +1,1 @@
+"""Boxes around objects in the files of labelling tools, a format each."""

@@ -1,0 +1,183 @@
+"""Import boxes around objects, as what they are: everything outside all boxes of a class is not that class.
+
+Conventions: the boxes of an image are used all or none, since a missing one would say that nothing is there;
+an image of which one cannot be used becomes a row of failures.csv. Boxes of classes that the study lacks say
+nothing about its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from faultscape.classes.mapping import class_named
+from faultscape.errors import LabellingError, OptionError, closest, counted, shortened
+from faultscape.formats.label_tools.boxes import voc
+from faultscape.formats.label_tools.boxes.catalogue import BOX_FORMATS, BoxFormat
+from faultscape.formats.label_tools.boxes.said_boxes import BoxFile, SaidBoxes
+from faultscape.formats.labelme import wrong_size
+from faultscape.maps.boxes import Box, fault_of
+from faultscape.reading.boxes.evidence import box_answers
+from faultscape.reading.study import Study
+from faultscape.study.answers.boxes import BoxAnswer, text_of
+from faultscape.study.folder import refuse_twin
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.verbs.label.boxes.result import BoxesImported
+from faultscape.verbs.label.tool_files import images_meant
+from faultscape.verbs.options import LabelImportOptions
+
+_STAGE = "label boxes"
+_INNER = ("Annotations", "annotations")  # where VOC, and COCO, keep them
+_MOST_FILES = 200_000
+_ENDINGS = frozenset({".json", ".xml", ".zip"})
+
+
+def import_boxes(study: Study, options: LabelImportOptions) -> BoxesImported:
+    """Import the boxes of a file, or of all files of a folder; LabellingError if none can be used."""
+    for name in ("format", "labels"):
+        if getattr(options, name) is not None:
+            raise OptionError(f"--{name} applies to masks; files of boxes show their format: leave it out")
+    if study.classifies:
+        raise OptionError("--boxes applies to label maps; the models of this study are classifiers")
+    source, truth = options.source, options.truth
+    found = _files_of(Path(source))
+    if not found:
+        known = ", ".join(form.title for form in BOX_FORMATS)
+        raise LabellingError(f"{source}: no file of boxes is there; expected one of {known}")
+    with study.writing():
+        if truth in study.models:
+            raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
+        refuse_twin(truth, study.truths, "truth")
+        read = [(path, form.read(path)) for path, form in found]
+        names = _classes_of(study, source, [file for _, file in read])
+        boxed = _boxed(names, [file for _, file in read])
+        answers, wrong = _answers(study, options, read, names, boxed)
+        failures = [Failure(_STAGE, truth, image, why) for image, why in wrong]
+        again = {image for image, _ in wrong} | {one.image for one in answers}
+        rest = [
+            f
+            for f in read_failures(study.root)
+            if (f.stage, f.name) == (_STAGE, truth) and f.image not in again
+        ]
+        replace_failures(study.root, _STAGE, truth, rest + failures)
+        if not answers:
+            why = f"the first: {wrong[0][1]}" if wrong else "no image of the study is in it"
+            raise LabellingError(f"{source}: no box could be used; {why}")
+        new = box_answers(study).add_all(answers, source)
+        log_import(study.root, source, truth=truth)
+    _tell_left_out([file for _, file in read])
+    number = sum(len(one.boxes) for one in answers)
+    images = len({one.image for one in answers})
+    return BoxesImported(
+        truth, images, new, number, boxed, len(failures), failures[0].reason if failures else ""
+    )
+
+
+def holds_boxes_alone(source: Path) -> bool:
+    """Whether a file, or the first XML file of a folder, is of a format that has nothing but boxes."""
+    folder = next((source / name for name in _INNER if (source / name).is_dir()), source)
+    first = min(folder.glob("*.xml"), default=source) if folder.is_dir() else source
+    return voc.recognise(first)
+
+
+def _files_of(source: Path) -> list[tuple[Path, BoxFormat]]:
+    if source.is_file():
+        there = [source]
+    else:
+        folder = next((source / name for name in _INNER if (source / name).is_dir()), source)
+        there = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _ENDINGS)
+    if len(there) > _MOST_FILES:
+        raise LabellingError(f"{source}: holds {len(there):,} files; at most {_MOST_FILES:,} are read")
+    found = ((path, next((form for form in BOX_FORMATS if form.recognise(path)), None)) for path in there)
+    return [(path, form) for path, form in found if form]
+
+
+def _named(source: Path, path: Path, image: str) -> str:
+    """Return the name of an image in a file; the folders of the file lead to it where it names none.
+
+    >>> _named(Path("in"), Path("in/night/3.xml"), "3.jpg"), _named(Path("in"), Path("in/3.xml"), "a/3.jpg")
+    ('night/3.jpg', 'a/3.jpg')
+    """
+    inside = path.parent.relative_to(source) if source in path.parents else Path()
+    inner = Path(*inside.parts[1:]) if inside.parts[:1] and inside.parts[0] in _INNER else inside
+    return image if "/" in image else (inner / image).as_posix()
+
+
+def _classes_of(study: Study, source: str, files: Sequence[BoxFile]) -> dict[str, str]:
+    """Return {name in the files: class of the study}; names of no class are reported. LabellingError if
+    there are only such.
+    """
+    used = Counter(name for file in files for image in file.images for name, _ in image.boxes)
+    words = sorted({*used, *(name for file in files for name in file.classes)})
+    found = {word: class_named(word, study.settings)[1] for word in words}
+    known = study.classes.names
+    other = [word for word in words if not found[word]]
+    if words and len(other) == len(words):
+        raise LabellingError(
+            f"{source}: no name in it is a class of the study: {shortened(other)}; known are"
+            f" {shortened(known)}.{closest(other[0], known)}"
+        )
+    if other:
+        number = sum(used[word] for word in other)
+        print(
+            f"{source}: {counted(number, 'box', 'boxes')} of {counted(len(other), 'name')} that the study"
+            f" lacks say nothing about its classes: {shortened(other)}.{closest(other[0], known)}"
+        )
+    return {word: name for word, name in found.items() if name}
+
+
+def _boxed(names: Mapping[str, str], files: Sequence[BoxFile]) -> tuple[str, ...]:
+    """Return the classes that were boxed: those that the files list, or else those that appear."""
+    listed = {name for file in files for name in file.classes}
+    appear = {name for file in files for image in file.images for name, _ in image.boxes}
+    return tuple(sorted({names[word] for word in listed or appear if word in names}))
+
+
+def _answers(
+    study: Study,
+    options: LabelImportOptions,
+    read: Sequence[tuple[Path, BoxFile]],
+    names: Mapping[str, str],
+    boxed: Sequence[str],
+) -> tuple[list[BoxAnswer], list[tuple[str, str]]]:
+    """Return the boxes of each person and image that can be used, and (image, why) of those that cannot."""
+    rows = study.image_rows
+    source = Path(options.source)
+    mine = dict[str, dict[str, SaidBoxes]]()  # by annotator
+    for path, file in read:
+        for image in file.images:
+            mine.setdefault(image.annotator, {})[_named(source, path, image.image)] = image
+    answers, wrong = list[BoxAnswer](), list[tuple[str, str]]()
+    for annotator, images in mine.items():
+        called = list(images)
+        for id_, place in images_meant(source, called, rows, options.pattern).items():
+            image = images[called[place]]
+            why, boxes = _checked(image, rows[id_], names)
+            if why:
+                wrong.append((id_, why))
+            else:
+                answers.append(BoxAnswer(id_, text_of(boxed, boxes), annotator, options.truth))
+    return answers, wrong
+
+
+def _checked(said: SaidBoxes, image: Image, names: Mapping[str, str]) -> tuple[str, list[tuple[str, Box]]]:
+    """Return what is wrong with the boxes of an image, and those of the study's classes."""
+    size = (image.width, image.height)
+    if said.wrong:
+        return said.wrong, []
+    if said.size not in (None, size):
+        return f"{said.where}: {wrong_size(said.size, size)}", []
+    for number, (name, box) in enumerate(said.boxes):
+        if fault := fault_of(box, size):
+            return f"{said.where}: box {number} ({name[:40]}) {fault}", []
+    return "", [(names[name], box) for name, box in said.boxes if name in names]
+
+
+def _tell_left_out(files: Sequence[BoxFile]) -> None:
+    """Report images without a box, which say that nothing is there, and those that nobody may have seen."""
+    if number := sum(not image.boxes and not image.wrong for file in files for image in file.images):
+        print(f"{counted(number, 'image has', 'images have')} no box: none of the boxed classes is in them")
+    if number := sum(file.untouched for file in files):
+        print(f"{counted(number, 'image is', 'images are')} not labelled yet: no shape is drawn on them")

@@ -1,0 +1,1 @@
+"""Measure the models of a study from boxes around objects."""
