@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -145,7 +146,7 @@ class _Round:
         complete.
         """
         place = self.study.called
-        self._refuse_other_network()
+        self._refuse_other_networks()
         self._compared()
         if self.learn not in self.study.reread().selections:
             self._refuse_small_pool()
@@ -183,10 +184,16 @@ class _Round:
         log(self.study.root, "loop", network=self.network, parent=self.parent)
         return None
 
-    def _refuse_other_network(self) -> None:
-        """Raise ModelError if the study has a model with the name of the round's network that did not learn
-        in this round.
+    def _refuse_other_networks(self) -> None:
+        """Raise ModelError if the study lost the network that the round continues, or has a model with the
+        name of the round's network that did not learn in this round.
         """
+        if self.parent not in self.study.settings.models:
+            source = NETWORKS.sources(self.study).get(self.parent, "SOURCE")
+            raise ModelError(
+                f"{self.parent}, which the round continues, was removed from the study; predict it again:"
+                f" `faultscape predict {self.study.place} {shlex.quote(f'{self.parent}={source}')}`"
+            )
         made = NETWORKS.record(self.study.reread(), self.network) or {}
         if self.network in self.study.settings.models and self.learn not in texts(made.get("selections")):
             raise ModelError(
