@@ -25,6 +25,7 @@ from faultscape.metrics.catalogue import ALWAYS, ON_REQUEST, named
 from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.reading.fill import task
+from faultscape.reading.instances.judgement import METRICS as OF_INSTANCES
 from faultscape.reading.maps import StoredMaps
 from faultscape.study.tables import label_maps, measures, outputs
 from faultscape.study.tables.stress_sets import labels_folder
@@ -200,9 +201,12 @@ def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
     """
     if always := next((word for word in words if word in ALWAYS), None):
         raise OptionError(f"--metric {always}: it is always computed; leave it out")
-    found: list[tuple[str, Metric]] = [
-        (word, plug.find("metric", word, ON_REQUEST, of=Metric)) for word in words
-    ]
+    if of_study := next((word for word in words if word in OF_INSTANCES), ""):
+        raise OptionError(
+            f"--metric {of_study} is of all images of a study; leave out what measures a part, or this metric"
+        )
+    known = {**ON_REQUEST, **dict.fromkeys(OF_INSTANCES)}  # they are computed by themselves, but named
+    found: list[tuple[str, Metric]] = [(word, plug.find("metric", word, known, of=Metric)) for word in words]
     own = [metric for word, metric in found if word not in ON_REQUEST]
     if other := next(
         (metric.name for metric in own if metric.count is None and metric.reads != "score"), None
