@@ -110,6 +110,8 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
     Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
     assert "is damaged" in refused_text("loop", study)
+    Path(study, "loop.json").write_text('{"model": ')
+    assert "cannot be read; restore it" in refused_text("loop", study, "--model", "other")
 
 
 @pytest.mark.parametrize("killed_at", ["network", "judge"])

@@ -110,7 +110,13 @@ def _model(study: Study, named: str | None) -> str:
 
 
 def _document(study: Study) -> JsonObject:
-    return study.document(LOOP.path(study)) or {}
+    """Return loop.json, {} before any round; StudyError if it cannot be read."""
+    held = study.document(LOOP.path(study))
+    if held is None and LOOP.path(study).exists():
+        raise StudyError(
+            f"{LOOP.path(study)}: cannot be read; restore it, or move it away to begin other rounds"
+        )
+    return held or {}
 
 
 def _rounds(study: Study) -> list[Round]:
