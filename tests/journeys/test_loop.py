@@ -101,6 +101,7 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
         "loop", study, "--model", "old", "--masks", tmp_path / "no"
     )
     assert "--rounds is for --masks" in refused_text("loop", study, "--model", "old", "--rounds", 2)
+    assert "there is no such file" in refused_text("loop", study, "--model", "old", "--backbone", "no.py:net")
     assert "--judged must be 4 or more" in refused_text("loop", study, "--judged", 3)
     assert "is not a study" in refused_text("loop", tmp_path / "nowhere")
     assert "takes 41 that trained no model, so that some can judge it; the pool has 40" in refused_text(

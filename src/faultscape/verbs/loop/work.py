@@ -82,6 +82,9 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
         asked[name] = getattr(options, name) or held.get(name) or usual
     if asked["backbone"]:
         asked["backbone"] = plug.absolute(asked["backbone"])
+        file = asked["backbone"].rpartition(":")[0]
+        if plug.is_own(asked["backbone"]) and not Path(file).is_file():
+            raise OptionError(f"--backbone {asked['backbone']}: there is no such file; give file.py:function")
     masks = os.path.abspath(options.masks) if options.masks else str(held.get("masks") or "")
     if masks and not Path(masks).is_dir():
         raise OptionError(f"--masks {masks}: there is no such folder")
