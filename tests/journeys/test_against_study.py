@@ -48,3 +48,12 @@ def test_what_cannot_be_compared_is_said_in_one_line(two: tuple[str, str], tmp_p
     assert anew.whys(here)["standings", "main"] == (f"standings of {there} changed",)
     shutil.rmtree(there)
     assert "of --against-study is gone; put it back, or rank without" in str(fs.status(here))
+
+
+def test_studies_without_two_common_models_are_told_how_to_rename(two: tuple[str, str]) -> None:
+    here, there = two
+    fs.predict(there, rename={"model-0": "first", "model-1": "second"}, engine="local")
+    fs.rank(there, **FEW)
+    said = refused_text("rank", here, "--resamples", 50, "--engine", "local", "--against-study", there)
+    assert "has first, second where this study has model-0, model-1" in said
+    assert "--rename OLD=NEW" in said

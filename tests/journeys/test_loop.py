@@ -12,6 +12,7 @@ import faultscape as fs
 import made_training
 from faultscape.verbs import graph
 from faultscape.verbs.loop import work
+from faultscape.verbs.loop.result import Round
 from refusals import refused_text, told
 
 pytestmark = pytest.mark.slow
@@ -100,6 +101,7 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
         "loop", study, "--model", "old", "--masks", tmp_path / "no"
     )
     assert "--rounds is for --masks" in refused_text("loop", study, "--model", "old", "--rounds", 2)
+    assert "there is no such file" in refused_text("loop", study, "--model", "old", "--backbone", "no.py:net")
     assert "--judged must be 4 or more" in refused_text("loop", study, "--judged", 3)
     assert "is not a study" in refused_text("loop", tmp_path / "nowhere")
     assert "takes 41 that trained no model, so that some can judge it; the pool has 40" in refused_text(
@@ -109,6 +111,8 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
     Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
     assert "is damaged" in refused_text("loop", study)
+    Path(study, "loop.json").write_text('{"model": ')
+    assert "cannot be read; restore it" in refused_text("loop", study, "--model", "other")
 
 
 @pytest.mark.parametrize("killed_at", ["network", "judge"])
@@ -196,3 +200,19 @@ def test_a_round_whose_images_are_all_discarded_trains_nothing(
     fs.select(study, as_="other-1-learn", more=5, engine="local")
     made_training.label(trained, fs.Study(study).selection("other-1-learn").now.images)
     assert "to judge on: other-1-judge" in fs.loop(study, engine="local").waits
+
+
+def test_a_network_that_was_removed_is_not_judged(trained: made_training.Trained) -> None:
+    study = trained.study
+    fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
+    fs.predict(study, remove=["other"])
+    said = refused_text("loop", study)
+    assert "other, which the round continues, was removed from the study; predict it again" in said
+    assert "other=" in said
+    fs.predict(study, {"other": trained.source_of("other")}, engine="local")
+    assert "to learn from" in fs.loop(study, engine="local").waits
+
+
+def test_a_round_with_too_few_judged_images_says_so() -> None:
+    few = Round("b", "a", 5, 1, 9.0, 1.0, [float("nan")] * 3, (), (), ())
+    assert repr(few).startswith("b: too few judged images to say what it gained from a; learnt from 5")

@@ -157,7 +157,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
     ("metric", "words"),
     [
         ("own.py:absent", "holds no Metric called 'absent'"),
-        ("nope", "metric 'nope' is not known; known are cldice, recall_large"),
+        ("nope", "metric 'nope' is not known; known are cldice, instance_pq, mask_ap, recall_large"),
         ("own.py:broken", "gave an array of shape (3,)"),
         ("own.py:writer", "metric writer: ValueError: assignment destination is read-only"),
         (

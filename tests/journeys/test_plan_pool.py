@@ -144,7 +144,7 @@ def test_a_pool_that_cannot_be_divided_is_refused_in_one_line(tmp_path: Path) ->
 def test_models_that_never_differ_are_refused_in_one_line(corpus: made.Corpus, tmp_path: Path) -> None:
     study = str(tmp_path / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    maps = str(corpus.root / next(iter(corpus.maps)))
+    maps = str(next(iter(corpus.models.values())))
     fs.predict(study, {"one": maps, "same": maps}, engine="local")
     fs.compare(study, engine="local")
     assert "--pool: duels choose no image" in refused_text("plan", study, "--pool", "--engine", "local")

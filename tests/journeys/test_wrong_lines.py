@@ -376,7 +376,7 @@ measure {labelled} --truth label -> available: labels. Did you mean 'labels'?
 measure {labelled} x={m0} -> is a study
 measure {labelled} --holdout none -> none
 measure {labelled} --block 2 -> `faultscape collect {labelled} --block N`
-measure {truth} m={m0} --classes {classes} --metric cldise -> metric 'cldise' is not known; known are cldice, recall_large
+measure {truth} m={m0} --classes {classes} --metric cldise -> metric 'cldise' is not known; known are cldice, instance_pq, mask_ap, recall_large
 measure {truth} m={m0} --classes {classes} --metric miou -> --metric miou: it is always computed; leave it out
 measure {truth} m={m0} --classes {classes} --metric miou2 -> file.py:NAME
 reliability {labelled} --ood-data COCO -> --ood-data is for submissions; give the program too, with --submission exec:COMMAND

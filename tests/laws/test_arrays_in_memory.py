@@ -19,6 +19,7 @@ import pytest
 import faultscape as fs
 from faultscape.classes.class_lists import resolve
 from faultscape.errors import FaultscapeError, LabelMapError
+from faultscape.maps.boxes import Box
 from faultscape.metrics.functions import of_maps, of_scores
 from refusals import refused
 
@@ -172,6 +173,8 @@ CASES: dict[str, Case] = {
         {"labels": np.argsort(-RNG.random((20, 3)), 1), "probabilities": RANKED},
     ),
     **_room("maps", "confusions intersections", {"maps": TRUTH.astype(np.uint8)}, n=3),
+    **_room("maps", "boxes_of_mask", {"mask": MAP > 0}),
+    **_room("metrics", "box_counts", {"maps": TRUTH}, boxes=[Box(0, 0, 2, 2)], place=1),
     **_room("maps", "encode", {"label_map": MAP}),
     **_room("maps", "nearest", {"label_map": MAP}, size=(16, 12)),
     **_room("selection", "scale", {"masks": TRUTH}, classes=3),
@@ -294,7 +297,7 @@ OTHERS = {
     "comparison": "abstract_classes accuracies class_distances concordances expected_distance mean_agreement"
     " read_distances shares word_path",
     "maps": "decode",
-    "metrics": "best_f1 define detection_from_histogram metric_of_maps metric_of_scores per_image precision_recall"
+    "metrics": "best_f1 box_bounds certain_errors difference_bounds define detection_from_histogram metric_of_maps metric_of_scores per_image precision_recall"
     " quantile_curve roc score_pixels scorer_named size_counts",
     "metrics.counts": "average_precision_of_regions brier brier_top component_metrics ece ece_classwise invented mce missed"
     " nll panoptic_quality pe_os pe_us recognition_quality reliability rom ror rum rur"

@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from faultscape.errors import LabelMapError
+from faultscape.maps.checked_arrays import label_map
 
 
 class Box(NamedTuple):
@@ -81,13 +82,15 @@ def covered(boxes: Iterable[Box], shape: tuple[int, int]) -> np.ndarray:
 
 
 def boxes_of_mask(mask: np.ndarray) -> list[Box]:
-    """Return a box around each piece of a ``mask`` (H, W) bool, whose pixels touch by sides or corners.
+    """Return a box around each piece of a ``mask`` (H, W) bool, whose pixels touch by sides or corners;
+    LabelMapError for anything else.
 
     >>> boxes_of_mask(np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], bool))
     [Box(left=0, top=0, right=2, bottom=2, whole=True), Box(left=0, top=3, right=1, bottom=4, whole=True)]
     """
     from scipy import ndimage
 
-    pieces, _ = cast("tuple[np.ndarray, int]", ndimage.label(mask, np.ones((3, 3), int)))
+    shown = label_map(mask, "mask") > 0
+    pieces, _ = cast("tuple[np.ndarray, int]", ndimage.label(shown, np.ones((3, 3), int)))
     slices = (found for found in ndimage.find_objects(pieces) if found is not None)
     return [Box(columns.start, rows.start, columns.stop, rows.stop) for rows, columns in slices]

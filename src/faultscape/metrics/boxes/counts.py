@@ -15,7 +15,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from faultscape.errors import MetricError
+from faultscape.errors import LabelMapError, MetricError
+from faultscape.maps import checked_arrays
 from faultscape.maps.boxes import Box, covered
 
 
@@ -75,6 +76,7 @@ def box_counts(maps: np.ndarray, boxes: Sequence[Box], place: int) -> BoxCounts:
     >>> counts.predicted, counts.covered, counts.both.tolist(), counts.held_both.tolist()
     (array([3, 1]), array(4), [[2, 1], [1, 1]], [[1, 0], [0, 0]])
     """
+    maps = checked_arrays.whole_numbers(maps, "maps", LabelMapError, "J x H x W")
     found = maps == place
     inside = covered(boxes, maps.shape[1:])
     flat = found[:, inside].astype(np.float64)

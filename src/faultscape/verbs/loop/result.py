@@ -33,9 +33,11 @@ class Round:
 
     def __repr__(self) -> str:
         x, low, high = (100 * end for end in self.gain)
-        ends = "" if math.isnan(low) else f" [{low:+.1f}, {high:+.1f}]"
+        gain = f"{x:+.1f} points of mIoU from {self.parent} [{low:+.1f}, {high:+.1f}]"
+        if math.isnan(x):
+            gain = f"too few judged images to say what it gained from {self.parent}"
         return (
-            f"{self.network}: {x:+.1f} points of mIoU from {self.parent}{ends}; learnt from"
+            f"{self.network}: {gain}; learnt from"
             f" {counted(self.learnt, 'image')}, judged on {self.judged} ({self.hours:.0f} h of labelling,"
             f" {self.seconds:,.0f} s of training); failures: {len(self.cured)} cured, {len(self.kept)} kept,"
             f" {len(self.new)} new"

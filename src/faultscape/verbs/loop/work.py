@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 import time
@@ -81,6 +82,9 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
         asked[name] = getattr(options, name) or held.get(name) or usual
     if asked["backbone"]:
         asked["backbone"] = plug.absolute(asked["backbone"])
+        file = asked["backbone"].rpartition(":")[0]
+        if plug.is_own(asked["backbone"]) and not Path(file).is_file():
+            raise OptionError(f"--backbone {asked['backbone']}: there is no such file; give file.py:function")
     masks = os.path.abspath(options.masks) if options.masks else str(held.get("masks") or "")
     if masks and not Path(masks).is_dir():
         raise OptionError(f"--masks {masks}: there is no such folder")
@@ -109,7 +113,13 @@ def _model(study: Study, named: str | None) -> str:
 
 
 def _document(study: Study) -> JsonObject:
-    return study.document(LOOP.path(study)) or {}
+    """Return loop.json, {} before any round; StudyError if it cannot be read."""
+    held = study.document(LOOP.path(study))
+    if held is None and LOOP.path(study).exists():
+        raise StudyError(
+            f"{LOOP.path(study)}: cannot be read; restore it, or move it away to begin other rounds"
+        )
+    return held or {}
 
 
 def _rounds(study: Study) -> list[Round]:
@@ -145,7 +155,7 @@ class _Round:
         complete.
         """
         place = self.study.called
-        self._refuse_other_network()
+        self._refuse_other_networks()
         self._compared()
         if self.learn not in self.study.reread().selections:
             self._refuse_small_pool()
@@ -183,10 +193,16 @@ class _Round:
         log(self.study.root, "loop", network=self.network, parent=self.parent)
         return None
 
-    def _refuse_other_network(self) -> None:
-        """Raise ModelError if the study has a model with the name of the round's network that did not learn
-        in this round.
+    def _refuse_other_networks(self) -> None:
+        """Raise ModelError if the study lost the network that the round continues, or has a model with the
+        name of the round's network that did not learn in this round.
         """
+        if self.parent not in self.study.settings.models:
+            source = NETWORKS.sources(self.study).get(self.parent, "SOURCE")
+            raise ModelError(
+                f"{self.parent}, which the round continues, was removed from the study; predict it again:"
+                f" `faultscape predict {self.study.place} {shlex.quote(f'{self.parent}={source}')}`"
+            )
         made = NETWORKS.record(self.study.reread(), self.network) or {}
         if self.network in self.study.settings.models and self.learn not in texts(made.get("selections")):
             raise ModelError(

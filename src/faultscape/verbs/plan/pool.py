@@ -334,7 +334,7 @@ def _size_row(pools: Sequence[Sequence[Duels]], orders: np.ndarray | None) -> Po
     every = [of for split in pools for of in split]
     return {
         "images": round(float(np.mean([of.images for of in every]))),
-        "pools": len(every),
+        "pools": 1 if len(pools[0]) == 1 else len(every),  # the whole is the same in every split
         "chosen": float(np.mean([len(np.unique(of.slots)) for of in every])),
         "concordance": float(np.nanmean([of.concordance for of in every])),
         "spearman": None if orders is None or np.isnan(orders).any() else 1 - float(orders.mean()),

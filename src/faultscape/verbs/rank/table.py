@@ -135,6 +135,12 @@ def _against_studies(
                 f" `faultscape rank {place}` first"
             )
         asked = other.selection(chosen).now.images
+        if len([model for model in standings.models if model in theirs.models]) < 2:
+            raise RankingError(
+                f"--against-study {place}: has {shortened(theirs.models)} where this study has"
+                f" {shortened(standings.models)}, and two models in common are needed; where they are the"
+                f" same under other names, `faultscape predict {place} --rename OLD=NEW`"
+            )
         found = compare_selections(
             standings, theirs, digests, [image.digest for image in other.corpus.by_id(asked).values()]
         )
