@@ -124,13 +124,13 @@ def make_pool(folder: Path, pool: int = 14, train: int = 6) -> Trained:
     return trained
 
 
-def label(trained: Trained, images: Sequence[str]) -> None:
-    """Import the labels of some images of the pool."""
+def label(trained: Trained, images: Sequence[str]) -> str:
+    """Import the labels of some images of the pool; returns the line that it says comes next."""
     chosen = trained.folder / "chosen"
     chosen.mkdir(exist_ok=True)
     for image in images:
         shutil.copy(trained.folder / "main" / "masks" / f"{image}.png", chosen)
-    fs.label.import_(trained.study, str(chosen), pattern="{id}.png")
+    return repr(fs.label.import_(trained.study, str(chosen), pattern="{id}.png")).rpartition("next: ")[2]
 
 
 @dataclass(frozen=True)
