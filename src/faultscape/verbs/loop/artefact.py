@@ -10,9 +10,8 @@ from faultscape.reading.artefact import Artefact, Input, Instance
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.parts import key_of
+from faultscape.verbs.loop.signature import LEAST
 
-# what a round needs at least: of images to learn from and to judge on, of rounds, of epochs
-LEAST = {"images": 1, "judged": 4, "rounds": 1, "epochs": 1}
 CALLED = "called"  # what the first network was called when the rounds began, as selections still are
 NETWORK = "network"  # the network that the open round trains, '' between rounds
 OPEN = "open"  # the selection whose labels the open round waits for, or has, '' between rounds

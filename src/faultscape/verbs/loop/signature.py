@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from faultscape.arguments import Place
 from faultscape.errors import OptionError
-from faultscape.verbs.loop.artefact import LEAST
 from faultscape.verbs.loop.result import Looped
 from faultscape.verbs.train.options import need_libraries
 from faultscape.verbs.verb import verb
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import LoopOptions
+
+LEAST = {"images": 1, "judged": 4, "rounds": 1, "epochs": 1}
 
 
 def _check(options: LoopOptions) -> None:

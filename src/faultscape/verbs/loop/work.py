@@ -36,17 +36,10 @@ from faultscape.verbs.compare import compare
 from faultscape.verbs.graph import undone
 from faultscape.verbs.label import import_
 from faultscape.verbs.label.artefact import export_line
-from faultscape.verbs.loop.artefact import (
-    CALLED,
-    LEAST,
-    LOOP,
-    NETWORK,
-    OPEN,
-    labels_waited_for,
-    unused_images,
-)
+from faultscape.verbs.loop.artefact import CALLED, LOOP, NETWORK, OPEN, labels_waited_for, unused_images
 from faultscape.verbs.loop.page import write_page
 from faultscape.verbs.loop.result import FAILS, Looped, Round
+from faultscape.verbs.loop.signature import LEAST
 from faultscape.verbs.rank import rank
 from faultscape.verbs.select import select
 from faultscape.verbs.select.options import Sampling
