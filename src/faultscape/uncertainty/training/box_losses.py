@@ -1,26 +1,26 @@
 """Losses for images of which boxes around objects are known, and no mask.
 
-Conventions: p_c(x) is the probability of class c at pixel x, at the size of the crop. Boxes say three things
-(`box_labels`), each a mean over what a whole batch says of it; for members, the mean of theirs.
+Conventions: p_c(x) is the probability of class c at pixel x, at the size of the crop. Boxes cost three terms,
+each a mean over its pixels, boxes or pairs in a whole batch; for members, the mean of theirs.
 
-**Outside.** The classes E(x) that have boxes, but none at x, are not there. The loss is what a label of
+**Outside.** The classes E(x) that were boxed and have no box at x are not there. The loss is what a label of
 several possible classes costs: -log(1 - sum of p_c(x) over E(x)), which is the cross-entropy where one class
 is left (Jin and Ghahramani 2002). It assumes nothing.
 
-**Projection.** Each row and each column of a box holds a pixel of its class. For the largest p_c in each of n
-rows, m, and in each column alike, it costs 1 - 2 sum m / (sum m^2 + n), the Dice loss of Tian et al. 2021,
-eq. 2, whose target is 1 within the box; outside of all boxes the term above says more than their 0. A box
-says only that its four sides are touched; rows between follow if the object is one connected piece, because a
-path from the top to the bottom passes them all. An object in two pieces, behind a pole, may miss some.
+**Projection.** Each row and each column of a box holds a pixel of its class. The largest p_c in each of n
+rows, m, costs 1 - 2 sum m / (sum m^2 + n), and in each column alike: the Dice loss of Tian et al. 2021, whose
+target is 1 within the box; outside of all boxes the first term asks for more than their 0. A box guarantees
+only that its four sides are touched. The rows between follow if the object is one connected piece, because a
+path from the top to the bottom passes each of them; an object in two pieces, behind a pole, may miss some.
 
-**Pairs.** Neighbours of similar colour show one class: -log sum_c p_c(x) p_c(y), which for two classes is
-Tian et al. 2021, eq. 5. Its edges are theirs: 3 x 3 neighbours at dilation 2, exp(-|difference in CIE Lab| /
-2) at least .3, one pixel or both in a box; those that boxes leave no class in common are left out. The weight
-rises from 0 to 1 over the first ninth of all steps, as theirs does.
+**Pairs.** Neighbours of similar colour show one class: -log sum_c p_c(x) p_c(y), which for an object and its
+background is the loss of Tian et al. 2021. The pairs are theirs: 3 x 3 neighbours at dilation 2, exp(-|the
+difference in CIE Lab| / 2) at least .3, one pixel or both in a box; pairs that boxes leave no class in common
+are left out. The weight rises from 0 to 1 over the first ninth of all steps, as theirs does.
 
-Source: Tian, Shen, Wang, Chen 2021, BoxInst: High-performance instance segmentation with box annotations,
-CVPR, sections 3.1 and 3.2; the threshold, the dilation, the rise and equal weights are those of their code
-(their text has .1). They take colours at a quarter of the size, we at that of the crop.
+Source: Tian, Shen, Wang and Chen 2021, BoxInst: High-performance instance segmentation with box annotations,
+CVPR; the threshold, the dilation, the rise and equal weights of the terms are those of their code. They take
+colours at a quarter of the size, we at that of the crop.
 """
 
 from __future__ import annotations
