@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from faultscape import plug
@@ -20,6 +22,8 @@ from faultscape.reading.artefact import (
     texts,
 )
 from faultscape.reading.study import Study
+from faultscape.study.folder import put
+from faultscape.study.json_text import read_object
 from faultscape.study.parts import key_of
 from faultscape.study.trained_images import ON, images_of
 from faultscape.uncertainty.catalogue import HEADS
@@ -35,6 +39,27 @@ NETWORK = "network.json"
 WEIGHTS = "weights.safetensors"
 BEGUN = "begun.json"
 OWN_FILE = "backbone.py"
+
+
+def rename_parent(root: Path, old: str, new: str) -> None:
+    """Let the networks of a study that started from one of them, or run its code, name it by its new name,
+    before its folder is moved; twice is as good as once.
+    """
+    was, now = (os.path.abspath(root / MODELS / name) for name in (old, new))
+    for file in (of for name in (NETWORK, BEGUN) for of in sorted(root.glob(f"{MODELS}/*/{name}"))):
+        with suppress(OSError, ValueError):  # a damaged one stays as it is
+            held = read_object(file.read_bytes())
+            made = held.get("provenance")
+            options = made.get("arguments") if isinstance(made, dict) else held
+            if not isinstance(options, dict):
+                continue
+            moved: JsonObject = {"init": new} if options.get("init") == old else {}
+            if (own := str(options.get("backbone", ""))).startswith(f"{was}/"):
+                moved["backbone"] = now + own.removeprefix(was)
+            if not moved:
+                continue
+            options.update(moved)
+            put(file, (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _folder(study: Study, name: str) -> Path:
