@@ -127,6 +127,8 @@ def test_boxes_alone_teach_and_a_withheld_class_is_not_learnt(tmp_path: Path) ->
     fs.stress.holdout(trained.study, classes=["car"], as_="cars")
     with refused(OptionError, "--class-weights counts pixels of masks, and no training image has one"):
         train(trained, "weighted", replace(ONE, class_weights="median-frequency"))
+    with refused(OptionError, "--head gp: its covariance is that of labelled pixels, and no training image"):
+        train(trained, "gp", head="gp")
     made = train(trained, "other", ONE)
     assert (made.images, made.boxed, len(made.classes)) == (3, 3, 3)  # where may cars be in the last image?
 

@@ -139,7 +139,10 @@ def twin(shares, about: BoxLabels, colours: np.ndarray, inside: np.ndarray, weig
             if alike and any(within(c, *at) for c in about.boxed for at in ((y, x), other)):
                 pairs.append(-torch.log((shares[:, y, x] * shares[:, *other]).sum()))
     assert all((outside, projected, pairs))
-    return sum(outside) / len(outside) + sum(projected) / len(boxes) + weight * sum(pairs) / len(pairs)
+    means = [
+        torch.stack(one).sum() / number for one, number in ((outside, len(outside)), (projected, len(boxes)))
+    ]
+    return sum(means, weight * torch.stack(pairs).mean())
 
 
 def test_parts_of_a_batch_and_members_add_up() -> None:

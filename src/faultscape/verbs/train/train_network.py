@@ -149,6 +149,11 @@ def _train_network(
         None if negatives is None else partial(taught_by, negatives),
         labelled,
     )
+    if "gp" in options.head and len(train_on.boxed) == len(train_on):
+        raise OptionError(
+            f"--head {options.head}: its covariance is that of labelled pixels, and no training image has a"
+            " mask; label some, or use another head"
+        )
     device = devices.pick(options.machine.device or "", "torch")
     with (
         holding(
@@ -351,7 +356,8 @@ def _train(
         look is not None,
     )
     if any(not head.momentum for head in processes_of(net)):
-        print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
+        number = len(train_on) - len(train_on.boxed)
+        print(f"{options.name}: fitting the covariance of the Gaussian process to {number} images")
         least = OUTSIDE if about.void_class else 0  # learnt labels, and void pixels if they are a class
         with progress("covariance", len(train_on)) as tick:
             shown = replace(shown, read=_ticking(shown.read, tick))
