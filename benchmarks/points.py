@@ -302,6 +302,7 @@ def _totals_of_masks(
         pool.said[:, tuples],
         len(chosen),
         pool.said[:, :0],
+        np.zeros((0, classes)),
         np.zeros(0),
         np.ones(classes, bool),
     )
