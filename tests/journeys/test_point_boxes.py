@@ -14,7 +14,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.maps.boxes import Box, boxes_of_mask, scaled
+from faultscape.maps.boxes import Box, scaled
 from faultscape.ranking.points.answers import PointAnswers as Told
 from faultscape.ranking.points.box_states import OPEN, SHUT, BoxStates
 from faultscape.ranking.points.pool import PointPool
@@ -27,7 +27,7 @@ from faultscape.reading.study import Study
 from faultscape.selection.points.probabilities import point_allocation, point_probabilities
 from faultscape.study.answers.boxes import BoxAnswer, text_of
 from faultscape.study.answers.withdrawal import take_back_all
-from made_point_study import POINTS, answer_all, compared, pointed, some
+from made_point_study import POINTS, answer_all, boxes_of, compared, pointed, put_boxes, some
 
 CLASSES = len(made.NAMES)
 BOXED = 6  # images
@@ -46,19 +46,6 @@ def study(made_once: tuple[str, made.Corpus]) -> str:
 @pytest.fixture
 def corpus(made_once: tuple[str, made.Corpus]) -> made.Corpus:
     return made_once[1]
-
-
-def boxes_of(truth: np.ndarray) -> list[tuple[str, Box]]:
-    """A box around each piece of each class but the last, which nobody boxed."""
-    names = made.NAMES[:-1]
-    return [(name, box) for k, name in enumerate(names) for box in boxes_of_mask(truth == k)]
-
-
-def put_boxes(study: str, corpus: made.Corpus, number: int = BOXED) -> None:
-    """Have a person box all classes but the last in the first images."""
-    truths = dict(zip(corpus.ids[:number], corpus.truths, strict=False))
-    rows = [BoxAnswer(id_, text_of(made.NAMES[:-1], boxes_of(of)), "bo") for id_, of in truths.items()]
-    box_answers(Study(study)).add_all(rows, "made")
 
 
 def ranked(study: str) -> dict[str, Any]:
@@ -143,7 +130,7 @@ def test_a_stored_pool_with_boxes_is_that_in_memory(study: str, corpus: made.Cor
     plain = pool_of(study)
     folder = Path(study, "tuples", plain.scope.name)
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*.tuples")}
-    put_boxes(study, corpus)
+    put_boxes(study, corpus, BOXED)
     pool = pool_of(study)
     # a shard without boxes is not counted again
     after = {path: path.stat().st_mtime_ns for path in folder.glob("*.tuples")}
