@@ -1,4 +1,4 @@
-"""What boxes around objects say of single pixels: which of the boxed classes may be there.
+"""What boxes around objects leave open at single pixels: which of the boxed classes may be there.
 
 Conventions: a class is SHUT where boxes of it were drawn in the image and none covers the pixel, OPEN inside
 one of its boxes, and UNTOLD where nobody boxed it. Boxes narrow what is believed and no more: totals stay
