@@ -123,7 +123,7 @@ def look_at_points(
     images = [image for image in images if image not in without]
     if not images:
         return None
-    scope = Scope(models, "", define.get("border", 0), models)
+    scope = Scope(models, truth, define.get("border", 0), models)
     covariance = sampled_covariance(study, scope, images, goal)
     own = np.diagonal(sampled_covariance(study, scope, images, "values"))
     name = "" if found is None else name
