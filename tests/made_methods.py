@@ -26,6 +26,12 @@ def fitted(trained: Trained, method: str, **more):
     )
 
 
+def blended_set(trained: Trained, preset: str = "fishyscapes-v2", **more: object) -> str:
+    """Blend objects into the images of validation, and return the name of the set that it makes."""
+    how = {"set_": "val", "blending": fs.options.Blending(smallest=8), **more}
+    return fs.stress.blend(trained.study, preset=preset, engine="local", **how).sets[0]
+
+
 def scored(trained: Trained, *scorers: str, **more: object) -> None:
     """Predict with the network again, with these scorers."""
     fs.predict(trained.study, {"plain": trained.source}, scorer=[*scorers], engine="local", **more)

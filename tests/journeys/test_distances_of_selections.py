@@ -16,7 +16,7 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.reading.study import Study
 from faultscape.selection import proposals
 from faultscape.verbs.plan import facts
-from refusals import refused
+from refusals import refused, typed
 
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
 
@@ -49,18 +49,11 @@ def test_mad_draws_by_right_and_wrong_unless_distances_are_given(
     file = written(tmp_path / "far.csv")
     assert (
         main(
-            [
-                "select",
-                answers.study,
-                "--temperature",
-                "1",
-                "--distance",
-                str(file),
-                "--as",
-                "far",
-                "--budget",
-                "10",
-            ]
+            typed(
+                "select {study} --temperature 1 --distance {file} --as far --budget 10",
+                study=answers.study,
+                file=file,
+            )
         )
         == 0
     )

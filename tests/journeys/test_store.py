@@ -9,7 +9,7 @@ import pytest
 import faultscape as fs
 import loopback
 import made
-from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
+from faultscape.errors import CorpusError, StudyError
 from faultscape.study.parts import read_manifest
 from faultscape.verbs.verb import group_options
 from refusals import refused
@@ -160,9 +160,7 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 ) -> None:
     fs.predict(stored, corpus.models, engine="processes", workers=2)
     local = str(tmp_path / "local")
-    fs.collect(
-        local, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, local, 4)
     fs.predict(local, corpus.models, engine="local")
     assert bucket.objects("studies/one/predictions/") == made.bytes_under(
         Path(local) / "predictions", "*"
@@ -188,23 +186,6 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
             classes="voc",
             storage=fs.options.Storage(store=f"{bucket.uri}/studies/two"),
         )
-
-
-def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
-    corpus: made.Corpus, study: str, bucket: loopback.Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for elsewhere in (
-        lambda: fs.collect("s3://some/study", str(corpus.photos), classes="voc"),
-        lambda: fs.status("gs://some/study"),
-    ):
-        with refused(StudyError, r"a study is a local folder; .*--store s3://BUCKET/PREFIX"):
-            elsewhere()
-    with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
-        fs.predict(study, {"a": "s3://b/maps"})
-    with refused(LabellingError, "read from local folders only; copy them to this machine first"):
-        fs.label.import_(study, f"{bucket.uri}/labels")
-    assert not list(tmp_path.glob("s3*"))
 
 
 @pytest.mark.slow

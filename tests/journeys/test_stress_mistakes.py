@@ -19,7 +19,7 @@ from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.graph import nodes
 from made import states
 from made_blends import squares
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 
 @pytest.fixture(scope="module")
@@ -119,17 +119,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     capsys.readouterr()
     assert (
         main(
-            [
-                "stress",
-                "blend",
-                study,
-                "--preset",
-                "fishyscapes-v2",
-                "--smallest",
-                "5000",
-                "--engine",
-                "local",
-            ]
+            typed("stress blend {study} --preset fishyscapes-v2 --smallest 5000 --engine local", study=study)
         )
         == 0
     )

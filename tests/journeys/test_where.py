@@ -17,7 +17,7 @@ import made_answers
 from faultscape.errors import FaultscapeError
 from faultscape.standings import Standings
 from faultscape.study.answers.tags import Tag, Tags
-from refusals import refused, refused_line, told
+from refusals import refused, refused_line, told, typed
 
 SELECTIONS = ("random", "disputed", "pairs", "entropy")
 
@@ -101,16 +101,10 @@ def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(
 
 def test_the_first_line_names_the_part(answers: made_answers.Answers) -> None:
     said = told(
-        "rank",
-        answers.study,
-        "--selection",
-        "random",
-        "--where",
-        "tag=night",
-        "--where",
-        "set=main",
-        "--resamples",
-        "50",
+        *typed(
+            "rank {study} --selection random --where tag=night --where set=main --resamples 50",
+            study=answers.study,
+        )
     )
     assert said[0] == "Only tag=night and set=main, 67 images of the study:"
 

@@ -73,9 +73,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
-    )
+    made.collected(corpus, study, SHARD)
     fs.predict(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
@@ -104,9 +102,7 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 ) -> None:
     study, rows, images = str(tmp_path / "study"), [], study_corpus._images
     monkeypatch.setattr(study_corpus, "ROWS_AT_ONCE", SHARD)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
-    )
+    made.collected(corpus, study, SHARD)
 
     def counted(table: Any, root: Path) -> list[Any]:
         rows.append(table.num_rows)

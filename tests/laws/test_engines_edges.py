@@ -113,11 +113,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     corpus, study = made.corpus(tmp_path, images=22, models=3), tmp_path / "study"
     for k in (4, 9, 13):  # near-duplicates, in other shards than the first of their group
         shutil.copyfile(corpus.photos / "part0/photo 000.png", corpus.photos / f"{corpus.ids[k]}.png")
-    fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
-    fs.predict(str(study), corpus.models, engine="local")
-    fs.compare(str(study), engine="local")
+    made.compared_study(corpus, study, shard_size=4)
     settings, pool, models = (
         read_settings(study),
         read_pool(Corpus(study), keep_duplicates=keep),

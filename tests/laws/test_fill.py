@@ -66,12 +66,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def predicted(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=SHARD),
-    )
+    made.collected(corpus, study, SHARD)
     fs.predict(str(study), corpus.models, engine="local")
     return study
 
@@ -180,12 +175,7 @@ def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_pat
     fs.predict(str(study), others, engine="local")
     fs.compare(str(study), engine="local")
     fresh = tmp_path / "fresh"
-    fs.collect(
-        str(fresh),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=SHARD),
-    )
+    made.collected(corpus, fresh, SHARD)
     fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
     fs.compare(str(fresh), engine="local")
     assert made.bytes_under(study, "pairs") == made.bytes_under(fresh, "pairs")

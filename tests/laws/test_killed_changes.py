@@ -34,9 +34,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A study of two shards, labelled, ranked and reported."""
     place = tmp_path_factory.mktemp("study")
     corpus, path = made.corpus(place / "corpus"), str(place / "study")
-    fs.collect(
-        path, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=12)
-    )
+    made.collected(corpus, path, 12)
     fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(path, engine="local")
     fs.select(path, engine="local")

@@ -45,10 +45,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 @pytest.fixture(scope="module")
 def compared(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> str:
-    study = str(made.collected(corpus, tmp_path_factory.mktemp("study") / "study", shard_size=6))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    return study
+    return made.compared_study(corpus, tmp_path_factory.mktemp("study") / "study", shard_size=6)
 
 
 @pytest.fixture

@@ -365,12 +365,7 @@ def test_the_check_finds_what_is_wrong(
     fault: str, told: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, change = own(corpus, tmp_path)
-    fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=3),
-    )
+    made.collected(corpus, tmp_path / "study", 3)
     entry = catalogue.source_of("m", place)
     times = iter(range(1000))
 
@@ -395,9 +390,7 @@ def test_a_kind_of_ones_own_goes_the_whole_way(
 ) -> None:
     place, change = own(corpus, tmp_path)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
-    )
+    made.collected(corpus, study, 3)
     assert fs.predict(study, {"own": place, "folder": corpus.models["model-0"]}, workers=2).models == {
         "own": (5, 0),
         "folder": (5, 0),
@@ -585,9 +578,7 @@ def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Cor
     with np.load(tmp_path / "maps.npz") as held:
         rest = {id_: held[id_] for id_ in held if id_ != lost}
     np.savez(tmp_path / "maps.npz", **rest)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
-    )
+    made.collected(corpus, study, 3)
     assert fs.predict(study, {"own": place}, engine="local").models == {"own": (4, 1)}
     (row,) = read_failures(Path(study))
     assert row.image == lost

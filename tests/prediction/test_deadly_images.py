@@ -44,12 +44,7 @@ def study(tmp_path: Path) -> Path:
     photo = fs.formats.read_rgb(corpus.photos / "part0/photo 004.png").copy()
     photo[0, 0] = (1, 2, 3)
     made.write(corpus.photos / "part0/photo 004.png", photo)
-    fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=6),
-    )
+    made.collected(corpus, tmp_path / "study", 6)
     return tmp_path / "study"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import FaultscapeError, OptionError
+from faultscape.errors import FaultscapeError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.verbs.verb import group_options
@@ -163,8 +163,3 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
         len(corpus.ids),
         0,
     )
-
-
-def test_an_engine_is_judged_before_anything_is_opened(study: Path) -> None:
-    with refused(OptionError, "engine 'ray:/host' is not known"):
-        fs.predict(str(study), {"new": "no-such-file.onnx"}, engine="ray:/host")

@@ -540,19 +540,6 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
         )
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("there-is-no-such-program", "program there-is-no-such-program not found"),
-        (" ", "name the command"),
-        ("'open", "is not a command line"),
-    ],
-)
-def test_what_is_no_command_is_one_line(command: str, words: str, study: Path) -> None:
-    with refused(ModelError, words):
-        predicted(study, command)
-
-
 def test_a_command_may_be_typed_anywhere(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

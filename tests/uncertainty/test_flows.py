@@ -13,14 +13,6 @@ from flipped_bits import flip
 from refusals import refused
 
 
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
-
-
 def rough(torch, dimensions: int = 5, steps: int = 3, **how):
     """A flow in use, none of whose numbers is where it starts."""
     from faultscape.uncertainty.methods.flow import RealNVP

@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
-
-
 class Shifted:
     """A part that scores a cell by its first feature."""
 

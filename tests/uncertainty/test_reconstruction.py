@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
-
-
 def test_the_error_is_that_of_ssim_over_windows_of_five_cells(torch) -> None:
     from faultscape.uncertainty.methods.reconstruction import error_of
 

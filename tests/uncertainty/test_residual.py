@@ -9,13 +9,6 @@ from faultscape.errors import MetricError, ModelError
 from refusals import refused
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
-
-
 def grids(torch, count: int = 6, *, objects: bool = True):
     """Images of 6 x 8 cells, in whose middle an unknown object has other features."""
     from faultscape.uncertainty.methods.block_fit import Grids
