@@ -77,10 +77,7 @@ def collected(corpus: Corpus, study: str | Path, shard_size: int) -> Path:
     import faultscape as fs
 
     fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=shard_size),
+        study, corpus.photos, classes=corpus.classes, storage=fs.options.Storage(shard_size=shard_size)
     )
     return Path(study)
 

@@ -188,7 +188,7 @@ WORDS = ("cat", "dog", "bird", "fish")
 def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: object) -> str:
     classes = written(tmp_path / "classes.txt", "\n".join(WORDS))
     fs.collect(
-        str(tmp_path / "study"),
+        tmp_path / "study",
         written(tmp_path / "ids.csv", text),
         *more,
         task="classification",
@@ -237,7 +237,7 @@ def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) ->
 def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Path) -> None:
     only = written(tmp_path / "only.csv", "n02018207\nfountain\n0\n")
     fs.collect(
-        str(tmp_path / "study"),
+        tmp_path / "study",
         written(tmp_path / "ids.csv", "image\na\n"),
         task="classification",
         classes="imagenet1k",

@@ -55,9 +55,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("ready")
     corpus = made.corpus(root / "corpus", images=6, models=3)
     study = str(root / "study")
-    fs.run(
-        study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
-    )
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
 
@@ -353,14 +351,7 @@ class TestWhatIsPrinted:
 
     def test_an_object_says_where_masks_go_without_a_placeholder(self, tmp_path: Path) -> None:
         corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), tmp_path / "study"
-        fs.run(
-            str(study),
-            str(corpus.photos),
-            corpus.models,
-            classes=str(corpus.classes),
-            goal="failures",
-            engine="local",
-        )
+        fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
         out = tmp_path / "to-label"
         line = ("label", "export", study, out, "--json")
         assert json.loads(run(*line)[1])["says"] == f"put each mask into {out}/labels, named as its image"

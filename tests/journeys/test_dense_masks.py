@@ -168,8 +168,8 @@ def test_training_outside_the_selection_goes_first_and_too_little_of_it_is_said(
 def test_sessions_go_out_in_every_format_that_draws(study: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out"
     fs.label.export(
-        str(study),
-        str(out),
+        study,
+        out,
         format=form,
         prefill="model-0",
         sessions=fs.options.SessionRules("ann,ben", session=5, training=1),

@@ -402,9 +402,7 @@ def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
     said = "the truth never has a crack, but models predict it (m on "
     for truth in ("ground", "truth-ids"):
         models = {"m": str(masks / "maps-ids")}
-        found = fs.measure(
-            str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
-        )
+        found = fs.measure(masks / truth, models, classes=masks / "void.json", output=masks / truth / "out")
         assert any(said in note for note in found.document["notes"]) == (truth == "ground")
 
 

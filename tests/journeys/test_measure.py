@@ -342,11 +342,7 @@ def test_python_and_the_command_line_write_the_same(
     corpus: made.Corpus, measured: Path, tmp_path: Path
 ) -> None:
     found = fs.measure(
-        str(corpus.truth),
-        {n: str(s) for n, s in corpus.models.items()},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "o"),
-        engine="local",
+        corpus.truth, corpus.models, classes=corpus.classes, output=tmp_path / "o", engine="local"
     )
     assert found.document == document(measured)
     assert (tmp_path / "o" / "per_image.parquet").read_bytes() == (
@@ -687,10 +683,10 @@ def test_pooling_cells_is_the_mean_over_images_and_classes_that_have_a_value(tmp
         made.write(tmp_path / "truth" / f"{k}.png", (right, half)[k % 2])
         made.write(tmp_path / "maps" / f"{k}.png", (right, wrong)[k % 2])
     found = fs.measure(
-        str(tmp_path / "truth"),
-        {"one": str(tmp_path / "maps")},
+        tmp_path / "truth",
+        {"one": tmp_path / "maps"},
         classes=3,
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         engine="local",
         definitions=fs.options.Definitions(pooling="cells", boundaries=False),
     )

@@ -167,10 +167,10 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     options: dict[str, Any] = {"regions": "given", "resamples": 0, "engine": "local"}
     of_study = fs.measure(study, output=str(tmp_path / "of study"), **group_options(fs.measure, options))
     of_folders = fs.measure(
-        str(corpus.truth),
+        corpus.truth,
         models,
-        classes=str(classes),
-        output=str(tmp_path / "of folders"),
+        classes=classes,
+        output=tmp_path / "of folders",
         **group_options(fs.measure, options),
     )
     assert of_study.models == of_folders.models

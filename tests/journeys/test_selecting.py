@@ -178,9 +178,7 @@ def all_alike(tmp_path: Path) -> str:
             for name, label_map in maps.items():  # the same maps for every image: all concordances are equal
                 made.write(tmp_path / name / f"{id_}.png", label_map)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(tmp_path / "first"), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
-    )
+    fs.collect(study, tmp_path / "first", classes=corpus.classes, storage=fs.options.Storage(shard_size=2))
     assert fs.collect(study, str(tmp_path / "second")).shards == 4
     fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
     fs.compare(study, engine="local")

@@ -185,12 +185,7 @@ def test_a_selection_without_an_image_in_the_part_says_so(answers: made_answers.
 
 def test_duels_of_label_maps_count_the_slots_whose_images_lie_in_the_group(tmp_path: Path) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=30, models=3), str(tmp_path / "study")
-    fs.collect(
-        study,
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        grouping=fs.options.Grouping(group="{group}/*"),
-    )
+    fs.collect(study, corpus.photos, classes=corpus.classes, grouping=fs.options.Grouping(group="{group}/*"))
     fs.predict(study, dict(corpus.models), engine="local")
     fs.compare(study, engine="local")
     fs.select(study)

@@ -183,7 +183,7 @@ def test_image_names_with_any_line_end_come_back_from_every_table(tmp_path: Path
     study = str(tmp_path / "study")
     fs.run(
         study,
-        str(tmp_path / "photos"),
+        tmp_path / "photos",
         f"a={tmp_path / 'a'}",
         f"b={tmp_path / 'b'}",
         classes=2,

@@ -51,10 +51,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begun(root: Path, study: Path) -> dict[str, str]:
     """Begin a study of the pictures, and return its network."""
     fs.collect(
-        str(study),
-        str(root / "photos"),
+        study,
+        root / "photos",
         task="classification",
-        classes=str(root / "classes.txt"),
+        classes=root / "classes.txt",
         storage=fs.options.Storage(shard_size=SHARD),
     )
     return {"net": f"{root / 'own.py'}:logits"}

@@ -233,10 +233,7 @@ def test_neither_names_nor_the_order_of_files_nor_engines_decide_which_image_sta
     away = tmp_path / "renamed"
     other = str(tmp_path / "other")
     fs.collect(
-        other,
-        str(away / corpus.photos.name),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=6),
+        other, away / corpus.photos.name, classes=corpus.classes, storage=fs.options.Storage(shard_size=6)
     )
     fs.predict(other, {name: away / Path(path).name for name, path in corpus.models.items()}, engine="local")
     fs.compare(other, engine="local")
@@ -405,9 +402,7 @@ def test_a_dry_run_never_writes_into_a_store(
 ) -> None:
     study = str(tmp_path / "study")
     there = f"{bucket.uri}/studies/one"
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(store=there)
-    )
+    fs.collect(study, corpus.photos, classes=corpus.classes, storage=fs.options.Storage(store=there))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     label(study, corpus, corpus.ids[:4], tmp_path / "labels")

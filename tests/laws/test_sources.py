@@ -286,9 +286,9 @@ def test_every_kind_of_model_keeps_what_predict_counts_on(
     place, change = MAKERS[kind](corpus, tmp_path)
     more = {"task": "classification"} if kind in CLASSIFIERS else {}
     fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        tmp_path / "study",
+        corpus.photos,
+        classes=corpus.classes,
         **group_options(fs.collect, {"shard_size": 3, **more}),
     )
     assert catalogue.source_of("m", place, more.get("task", "segmentation")).name == kind
@@ -601,9 +601,9 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
     place, change = table(corpus, tmp_path)
     study = tmp_path / "study"
     fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        study,
+        corpus.photos,
+        classes=corpus.classes,
         task="classification",
         storage=fs.options.Storage(shard_size=3),
     )

@@ -313,12 +313,7 @@ def test_two_processes_write_the_bytes_of_one(
     made.collected(corpus, other, 4)
     fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(threads=1))
     fs.predict(
-        str(other),
-        {"net": net},
-        engine="processes",
-        workers=2,
-        keep=ALL,
-        hardware=fs.options.Hardware(threads=1),
+        other, {"net": net}, engine="processes", workers=2, keep=ALL, hardware=fs.options.Hardware(threads=1)
     )
     assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
 

@@ -83,7 +83,7 @@ def test_the_study_is_as_it_was(
     before = files(study)
     with refused(FaultscapeError, words):
         fs.predict(
-            str(study),
+            study,
             {name: source.replace("mine.py", str(code))},
             **group_options(fs.predict, {"engine": "local", **options}),
         )

@@ -84,11 +84,11 @@ def test_errors_that_rounding_tells_apart_are_equal() -> None:
 def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
     fs.measure(
-        str(corpus.truth),
-        {n: str(p) for n, p in corpus.models.items()},
-        classes=str(corpus.classes),
+        corpus.truth,
+        corpus.models,
+        classes=corpus.classes,
         files=fs.options.FileRules(images=str(corpus.photos)),
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         resamples=50,
         worst=1,
         engine="local",
@@ -104,10 +104,10 @@ def test_pictures_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(measure_pictures, "ROOM", 1500)
     corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
     fs.measure(
-        str(corpus.truth),
-        {n: str(p) for n, p in corpus.models.items()},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "out"),
+        corpus.truth,
+        corpus.models,
+        classes=corpus.classes,
+        output=tmp_path / "out",
         resamples=0,
         worst=2,
         engine="local",
@@ -121,10 +121,10 @@ def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(measure_pictures, "_photo", lambda *_: "x" * (measure_pictures.ROOM + 1))
     corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
     fs.measure(
-        str(corpus.truth),
-        {"model-0": str(corpus.models["model-0"])},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "out"),
+        corpus.truth,
+        {"model-0": corpus.models["model-0"]},
+        classes=corpus.classes,
+        output=tmp_path / "out",
         resamples=0,
         worst=1,
         engine="local",
@@ -150,10 +150,10 @@ def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomal
         np.save(tmp_path / "scores" / f"{k}.npy", score)
         values[str(k)] = strength
     found = fs.measure(
-        str(tmp_path / "masks"),
+        tmp_path / "masks",
         scores=fs.options.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]),
         files=fs.options.FileRules(images=str(tmp_path / "photos")),
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         resamples=20,
         worst=1,
         engine="local",
