@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import faultscape as fs
 import made_entrance
-from answering import Asked, Serving, all_sent, current, enter, rows, rules, wait_for_item
+from answering import Asked, Serving, all_sent, current, enter, press, rows, rules, wait_for_item
 from faultscape.reading.study import Study
 from faultscape.study.answers.checks import Checks
 from faultscape.study.answers.choices import Choice, Choices
@@ -105,8 +105,7 @@ def test_one_act_answers_one_item(
     second = current(still)
     assert second != first
     still.clock.run_for(settling)
-    still.keyboard.press("3")
-    still.wait_for_selector(f"#work:not([data-item='{second}'])")
+    press(still, "3", f"#work:not([data-item='{second}'])")
     all_sent(still)
     assert [said for *_, said in rows(held)][1:] == ["both good"]
 
@@ -175,8 +174,7 @@ def test_a_vote_to_discard_and_what_comes_before_it_are_taken_back_by_one_press_
     still.keyboard.press("Enter")  # bounces
     assert still.is_visible("#reasons")
     still.clock.run_for(settling)
-    still.keyboard.press("Enter")
-    still.wait_for_selector("#reasons", state="hidden")
+    press(still, "Enter", "#reasons", state="hidden")
     still.keyboard.press("u")
     still.keyboard.press("u")
     assert still.inner_text("#feedback") == "A vote to discard cannot be undone."
@@ -201,8 +199,7 @@ def test_what_was_expected_in_training_is_not_clicked_away_unseen(
     still.wait_for_selector("#feedback:has-text('Expected: both bad')")
     assert current(still) == first
     still.clock.run_for(settling)
-    still.keyboard.press("Enter")
-    still.wait_for_selector(f"#work:not([data-item='{first}'])")
+    press(still, "Enter", f"#work:not([data-item='{first}'])")
 
 
 @pytest.fixture
@@ -273,8 +270,7 @@ def frozen(page: Any) -> Any:
 
 
 def press_again_on_the_page_that_comes(page: Any) -> None:
-    page.keyboard.press("n")
-    page.wait_for_selector("[data-key=n][aria-pressed=true]")
+    press(page, "n", "[data-key=n][aria-pressed=true]")
     later(page, 249)
     page.keyboard.press("n")
 
@@ -307,12 +303,10 @@ def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
     frozen.goto(f"{held.url}tags")
     TAGGING[way](frozen)
     frozen.wait_for_selector("[data-key=n][aria-pressed=true]")
-    frozen.keyboard.press("v")  # another tag is taken at once
-    frozen.wait_for_selector("[data-key=v][aria-pressed=true]")
+    press(frozen, "v", "[data-key=v][aria-pressed=true]")
     assert [tag.tag for tag in Tags(held.root).tags()] == ["novel appearance", "untypical viewpoint"]
     later(frozen, 1000 + settling)
-    frozen.keyboard.press("n")
-    frozen.wait_for_selector("[data-key=n][aria-pressed=false]")
+    press(frozen, "n", "[data-key=n][aria-pressed=false]")
     assert [tag.tag for tag in Tags(held.root).tags()] == ["untypical viewpoint"]
 
 

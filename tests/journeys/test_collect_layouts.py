@@ -77,10 +77,7 @@ def test_a_data_set_comes_with_classes_truth_groups_roles_and_instances(
     assert labels[0, [0, 1, 2, 3, 4, 5, 6, 9, 10, 29, 30]].tolist() == [255] * 11
     assert set(np.unique(truth_of(study, "instances")["lindau/lindau_000000_000019"])) == {0, 1, 2}
     assert Study(study).truths == ["labels"]  # instances are not labels of classes
-    assert (
-        fs.collect(str(study), str(root), known=fs.options.KnownData(layout="cityscapes", split="val")).new
-        == 0
-    )
+    assert fs.collect(study, root, known=fs.options.KnownData(layout="cityscapes", split="val")).new == 0
 
 
 def test_labels_that_a_person_replaced_stay_until_the_data_set_has_others(tmp_path: Path) -> None:

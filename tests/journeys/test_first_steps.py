@@ -32,9 +32,7 @@ def test_one_model_and_one_image_are_counted_in_the_singular(
         f"{answers.study}: 1 model\n"
     )
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    assert "one: 1 image\n" in repr(
-        fs.collect(str(tmp_path / "one"), str(corpus.photos), classes=str(corpus.classes))
-    )
+    assert "one: 1 image\n" in repr(fs.collect(tmp_path / "one", corpus.photos, classes=corpus.classes))
     assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image"
 
 

@@ -148,9 +148,7 @@ def test_a_model_beside_one_that_fails_is_stored(study: Path, corpus: made.Corpu
     line = {"m": refused_maps(tmp_path / "bad", corpus), "third": str(corpus.models["model-2"])}
     with refused(ModelError, r"no map of m=.*m keeps its maps from"):
         fs.predict(str(study), line, engine="local")
-    assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {
-        "third": (8, 0)
-    }
+    assert fs.predict(study, {"third": corpus.models["model-2"]}, engine="local").models == {"third": (8, 0)}
     assert not list(study.glob(".made-*"))
 
 

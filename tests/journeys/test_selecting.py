@@ -110,10 +110,7 @@ def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path)
 
 
 def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Path) -> None:
-    assert (
-        fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates
-        == 4
-    )
+    assert fs.collect(tmp_path / "study", twins.photos, classes=twins.classes).near_duplicates == 4
 
 
 def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(

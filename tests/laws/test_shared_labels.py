@@ -292,9 +292,7 @@ def test_collect_and_select_say_how_many_images_are_not_drawn(
     drawn(study, 3, "all", sampling=fs.options.Sampling(keep_duplicates=True))
     assert "near-duplicates" not in capsys.readouterr().out
     alone = made.corpus(tmp_path / "alone", images=3, models=1)
-    assert "draws" not in repr(
-        fs.collect(str(tmp_path / "none"), str(alone.photos), classes=str(alone.classes))
-    )
+    assert "draws" not in repr(fs.collect(tmp_path / "none", alone.photos, classes=alone.classes))
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(
     study: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(FUNCTION)
-    assert fs.predict(str(study), {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (
+    assert fs.predict(study, {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (
         9,
         1,
     )
