@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 import faultscape as fs
 from faultscape.study.settings import read_settings
@@ -15,6 +17,13 @@ QUICK = {
     "odin": fs.options.MethodOptions(epsilon=0.01, temperature=2.0),
 }
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "neco", "energy-neco", "knn", "knn-class", "flow"]
+
+
+class Listed(list[Any]):
+    """Examples of one part each, which are there already."""
+
+    def __call__(self, number: int) -> list[Any]:
+        return [self[number]]
 
 
 def fitted(trained: Trained, method: str, **more):
@@ -45,3 +54,19 @@ def kept(trained: Trained, name: str) -> np.ndarray:
         if word.partition("@")[0] == name
     ]
     return doubt_of(trained.study, "plain", f"{name}-{word.partition('@')[2][:6]}")
+
+
+def killed_at(number: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kill the training of a block once at a step, and return the steps that are begun."""
+    from faultscape.uncertainty.methods import block_fit
+
+    step, begun = block_fit._step, list[int]()
+
+    def killed(*given: Any) -> float:
+        begun.append(given[4])
+        if given[4] == number and begun.count(number) == 1:
+            raise KeyboardInterrupt
+        return step(*given)
+
+    monkeypatch.setattr(block_fit, "_step", killed)
+    return begun

@@ -140,3 +140,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
             return stack.enter_context(served(root, **options))
 
         yield begin
+
+
+@pytest.fixture
+def held(serve: Callable[..., Serving], duels: Asked) -> Serving:
+    """A server of the study of duels."""
+    return serve(duels)

@@ -92,10 +92,7 @@ WAYS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_one_act_answers_one_item(
-    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
-) -> None:
-    held = serve(duels)
+def test_one_act_answers_one_item(still: Any, held: Serving, settling: int, way: str) -> None:
     enter(still, held.url)
     look(still)
     first = current(still)
@@ -112,9 +109,8 @@ def test_one_act_answers_one_item(
 
 @pytest.mark.slow
 def test_what_is_ignored_is_said_moves_nothing_and_begins_the_quarter_of_a_second_anew(
-    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+    still: Any, held: Serving, settling: int
 ) -> None:
-    held = serve(duels)
     assert settling == 250
     enter(still, held.url)
     look(still)
@@ -296,9 +292,8 @@ TAGGING = {
 @pytest.mark.slow
 @pytest.mark.parametrize("way", TAGGING)
 def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
-    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
+    frozen: Any, held: Serving, settling: int, way: str
 ) -> None:
-    held = serve(duels)
     enter(frozen, held.url)
     frozen.goto(f"{held.url}tags")
     TAGGING[way](frozen)
@@ -312,9 +307,8 @@ def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
 
 @pytest.mark.slow
 def test_a_mask_that_came_by_the_first_press_is_not_passed_by_the_second(
-    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+    frozen: Any, held: Serving, settling: int
 ) -> None:
-    held = serve(duels)
     enter(frozen, held.url)
     frozen.goto(f"{held.url}checks")
     frozen.click("tbody a")

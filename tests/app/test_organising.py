@@ -60,9 +60,9 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
 
 @pytest.mark.slow
 def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, page = serve(duels), browser.new_page()
+    page = browser.new_page()
     enter(page, held.url)
     page.click("nav >> text=Tag failures")
     page.wait_for_url("**/tags/*")
@@ -136,9 +136,9 @@ def test_a_proposal_is_given_by_a_press_the_group_of_an_image_too(entrance: Entr
 
 @pytest.mark.slow
 def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, page = serve(duels), browser.new_page()
+    page = browser.new_page()
     enter(page, held.url)
     page.click("nav >> text=People")
     page.fill(".invitation [name=name]", "ben")
@@ -182,8 +182,8 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
 
 
 @pytest.mark.slow
-def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
-    held, context = serve(duels), browser.new_context()
+def test_an_organiser_leaves_this_browser(browser: Any, held: Serving) -> None:
+    context = browser.new_context()
     page = context.new_page()
     enter(page, held.url)
     page.click("nav >> text=People")

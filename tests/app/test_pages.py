@@ -141,10 +141,7 @@ def test_pages_of_points_break_no_rule(page: Any, pointed: Asked, serve: Callabl
 
 
 @pytest.mark.slow
-def test_pages_of_the_second_round_and_of_tags_break_no_rule(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.goto(f"{held.url}checks")
     wrong = look(page, "checks")
@@ -168,10 +165,7 @@ def test_pages_of_the_second_round_and_of_tags_break_no_rule(
 
 
 @pytest.mark.slow
-def test_pages_of_people_and_results_break_no_rule(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_pages_of_people_and_results_break_no_rule(page: Any, held: Serving) -> None:
     enter(page, held.url)
     for _ in range(6):
         answer(page, "1")

@@ -74,10 +74,7 @@ def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
 
 
 @pytest.mark.slow
-def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(page: Any, held: Serving) -> None:
     names = held.campaign.settings.class_list.names
     assert len(names) == 5
 
@@ -98,10 +95,7 @@ def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
 
 
 @pytest.mark.slow
-def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, held: Serving) -> None:
     enter(page, held.url)
     first, _ = item(page)
     page.keyboard.press("3")
@@ -286,10 +280,7 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
 
 
 @pytest.mark.slow
-def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.wait_for_selector("#left .over[src$='/left/fill']")
     press(page, "o", "#left .over[src$='/left/outline']")
@@ -315,10 +306,7 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
 
 
 @pytest.mark.slow
-def test_nothing_is_called_outlined_where_nothing_is(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_nothing_is_called_outlined_where_nothing_is(page: Any, held: Serving) -> None:
     names, nothing = list[str](), held.campaign.settings.class_list.names[:1]
     marks = dict[str, int]()  # {side: whether its map has an outline}
 
@@ -427,9 +415,9 @@ def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_sa
 
 @pytest.mark.slow
 def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, context = serve(duels), browser.new_context(**PHONE)
+    context = browser.new_context(**PHONE)
     page = context.new_page()
     enter(page, held.url)
     hidden = "[...document.querySelectorAll('.over, .mark')].map((one) => getComputedStyle(one).visibility)"
@@ -476,10 +464,7 @@ def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
 
 
 @pytest.mark.slow
-def test_a_space_after_a_click_flickers_and_answers_nothing(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_a_space_after_a_click_flickers_and_answers_nothing(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.click("#left .caption")
     press(page, " ", "#flicker[aria-pressed=true]")
@@ -488,10 +473,7 @@ def test_a_space_after_a_click_flickers_and_answers_nothing(
 
 
 @pytest.mark.slow
-def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(page: Any, held: Serving) -> None:
     enter(page, held.url)
 
     def transforms() -> list[str]:
