@@ -128,8 +128,11 @@ def _imported(folder: Path) -> str:
 
 
 def _shape(kind: Any, points: Any, **more: Any) -> dict[str, Any]:
-    shape = {"label": "road", "shape_type": kind, "points": points, **more}
-    return {"shapes": [shape], "imageWidth": 48, "imageHeight": 36}
+    return _shapes({"label": "road", "shape_type": kind, "points": points, **more})
+
+
+def _shapes(*shapes: Any) -> dict[str, Any]:
+    return {"shapes": [*shapes], "imageWidth": 48, "imageHeight": 36}
 
 
 def _of_labelme(name: str, document: Any, says: str) -> Case:
@@ -162,28 +165,16 @@ LABELME = (
         _shape("mask", [[0, 0], [9, 9]], mask={"a": 1}),
         "shape 0: its mask is not a PNG",
     ),
-    _of_labelme(
-        "a label that is a list",
-        {"shapes": [{"label": ["road"]}], "imageWidth": 48, "imageHeight": 36},
-        "shape 0: has no label",
-    ),
+    _of_labelme("a label that is a list", _shapes({"label": ["road"]}), "shape 0: has no label"),
     _of_labelme(
         "a declared height of 13,000",
         _shape("polygon", [[0, 0], [9, 9]]) | {"imageWidth": 13_000, "imageHeight": 13_000},
         "is 13000 x 13000 pixels, its image 48 x 36",
     ),
-    _of_labelme(
-        "200,000 shapes",
-        {"shapes": [0] * 200_000, "imageWidth": 48, "imageHeight": 36},
-        "200,000 shapes; at most",
-    ),
+    _of_labelme("200,000 shapes", _shapes(*[0] * 200_000), "200,000 shapes; at most"),
     _of_labelme(
         "lines that take minutes",
-        {
-            "shapes": _shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000,
-            "imageWidth": 48,
-            "imageHeight": 36,
-        },
+        _shapes(*_shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000),
         "its 2,000 shapes would take",
     ),
     _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is not a LabelMe file"),

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import csv
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.cli import main
@@ -373,7 +372,6 @@ def test_killed_while_tables_are_read_and_started_again_gives_the_same_bytes(
     (study / "study.toml").write_text((study / "study.toml").read_text().split("[models.m0]")[0])
     models = [f"m{m}={tables / f'm{m}.csv'}" for m in range(3)]
     for after in (0, 2, 2):
-        words = [sys.executable, "-c", KILLED, str(study), str(after), *models]
-        assert subprocess.run(words, capture_output=True, check=False).returncode == 9
+        children.python("-c", KILLED, study, after, *models, status=9)
     fs.predict(str(study), *models)
     assert made.bytes_under(study, *COVERED) == expected

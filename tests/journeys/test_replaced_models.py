@@ -5,13 +5,12 @@ killed, costs nothing.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, ModelError
@@ -167,10 +166,7 @@ def killed(study: Path, source: str, code: Path, images: int) -> None:
     left.mkdir()
     for token in range(images):
         (left / str(token)).touch()
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(study), source], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    children.python("-c", RUN, study, source, status=-signal.SIGKILL)
     left.rmdir()
 
 

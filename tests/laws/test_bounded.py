@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.reading import pairs
@@ -90,10 +89,7 @@ def test_tables_come_from_the_pool_that_does_not_grow_where_nobody_asks_for_anot
         "import faultscape as fs; fs.predict; import faultscape.study.parts, pyarrow;"
         " print(pyarrow.default_memory_pool().backend_name)"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", words], check=True, capture_output=True, text=True, env=about
-    )
-    assert said.stdout.split() == [pool]
+    assert children.python("-c", words, env=about).split() == [pool]
 
 
 @pytest.mark.parametrize("source", ["folder", "network"])
