@@ -598,6 +598,11 @@ def _of_study(name: str, write: Callable[[Path], object], verb: str, says: str) 
     return Case(f"study: {name}", write, lambda folder: refused_text(first, folder / "study", *rest), says)
 
 
+def _of_column(name: str, column: str, values: list[Any] | None, verb: str, says: str) -> Case:
+    write = partial(_corpus_column, column, values)
+    return _of_study(name, write, verb, rf"corpus\.parquet is damaged \({says}\)")
+
+
 STUDIES = (
     _of_study(
         "a manifest of lists within lists",
@@ -665,36 +670,19 @@ STUDIES = (
         "status",
         r"study\.toml is not TOML",
     ),
-    _of_study(
-        "a null id",
-        partial(_corpus_column, "id", [None, "b", "c", "d"]),
-        "status",
-        r"corpus\.parquet is damaged \(its column id has 1 rows without a value\); delete it",
+    _of_column(
+        "a null id", "id", [None, "b", "c", "d"], "status", "its column id has 1 rows without a value"
     ),
-    _of_study(
+    _of_column(
         "ids that are numbers",
-        partial(_corpus_column, "id", [1, 2, 3, 4]),
+        "id",
+        [1, 2, 3, 4],
         "select --engine local --as new",
-        r"corpus\.parquet is damaged \(its column id holds int64\)",
+        "its column id holds int64",
     ),
-    _of_study(
-        "no widths",
-        partial(_corpus_column, "width", None),
-        "compare --engine local",
-        r"corpus\.parquet is damaged \(it has no column width\)",
-    ),
-    _of_study(
-        "a shard of words",
-        partial(_corpus_column, "shard", ["a"] * 4),
-        "status",
-        r"corpus\.parquet is damaged \(its column shard holds string\)",
-    ),
-    _of_study(
-        "a width of -1",
-        partial(_corpus_column, "width", [-1] * 4),
-        "report",
-        r"corpus\.parquet is damaged \(its column width holds -1\)",
-    ),
+    _of_column("no widths", "width", None, "compare --engine local", "it has no column width"),
+    _of_column("a shard of words", "shard", ["a"] * 4, "status", "its column shard holds string"),
+    _of_column("a width of -1", "width", [-1] * 4, "report", "its column width holds -1"),
     _of_study(
         "a ranking without an order",
         partial(

@@ -31,7 +31,7 @@ from faultscape.command_line.result_json import field_names, json_value, result_
 from faultscape.nouns import Scale
 from faultscape.verbs.label.result import Checked
 from faultscape.verbs.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
-from refusals import refused_line
+from refusals import refused_line, typed
 
 COMMAND = pytest.mark.parametrize("words", LINES, ids=" ".join)
 
@@ -404,18 +404,7 @@ class TestWhatIsPrinted:
         ]
 
     def test_drawn_images_say_what_drew_them(self, ready: str) -> None:
-        line = (
-            "select",
-            ready,
-            "--as",
-            "drawn",
-            "--selector",
-            "random",
-            "--budget",
-            "2",
-            "--engine",
-            "local",
-        )
+        line = typed("select {ready} --as drawn --selector random --budget 2 --engine local", ready=ready)
         rows = [row.split("\t") for row in run(*line, "--list")[1].splitlines()]
         assert [row[1:] for row in rows] == [["0", "drawn by random"]] * 2
 

@@ -150,18 +150,8 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
     made.write(tmp_path / "answer.png", np.zeros((20, 24), np.uint8))
     code.write_text(WAITS.format(told=told, tried=tmp_path / "tried", answer=tmp_path / "answer.png"))
     code.chmod(0o755)
-    words = [
-        sys.executable,
-        "-m",
-        "faultscape",
-        "predict",
-        str(study),
-        f"p=exec:{code}",
-        "--engine",
-        engine,
-        "--workers",
-        "2",
-    ]
+    words = [sys.executable, "-m", "faultscape", "predict", str(study), f"p=exec:{code}"]
+    words += ["--engine", engine, "--workers", "2"]
     programs, heard = 1 if engine == "local" else 2, b""
     driver = children.start(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

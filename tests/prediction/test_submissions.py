@@ -387,17 +387,8 @@ def port() -> object:
 def test_the_truth_the_network_and_our_environment_are_out_of_its_reach(
     study: Path, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "--net",
-        "--pid",
-        "--fork",
-        "--mount-proc",
-        "true",
-    ]
+    namespaces = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--mount-proc")
+    line = ["unshare", *namespaces, "true"]
     if not shutil.which("unshare") or subprocess.run(line, check=False, capture_output=True).returncode:
         pytest.skip("this machine gives no namespaces to who asks")
     assert len(isolation.available()) == 3

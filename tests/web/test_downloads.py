@@ -127,18 +127,8 @@ def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study
     urls = [server.picture(f"/{k}.png", data) for k, data in enumerate(good)]
     server.paths["/2.png"] = (200, {"Content-Type": "image/png", "Content-Length": str(10**6)}, good[2][:100])
     server.hold.add("/2.png")
-    words = [
-        sys.executable,
-        "-m",
-        "faultscape",
-        "collect",
-        str(study),
-        "--urls",
-        listed(study, *urls),
-        "--rate",
-        "1000",
-    ]
-    run = subprocess.Popen(words)
+    words = ["collect", str(study), "--urls", listed(study, *urls), "--rate", "1000"]
+    run = subprocess.Popen([sys.executable, "-m", "faultscape", *words])
     assert server.held.wait(60)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
