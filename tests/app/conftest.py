@@ -146,3 +146,19 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
 def held(serve: Callable[..., Serving], duels: Asked) -> Serving:
     """A server of the study of duels."""
     return serve(duels)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    import made_entrance
+
+    return made_entrance.study(tmp_path)
+
+
+@pytest.fixture
+def entrance(root: Path) -> Iterator[Any]:
+    """A server of that study behind its gate."""
+    import made_entrance
+
+    with made_entrance.entrance(root) as held:
+        yield held

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -196,12 +196,6 @@ def test_what_was_expected_in_training_is_not_clicked_away_unseen(
     assert current(still) == first
     still.clock.run_for(settling)
     press(still, "Enter", f"#work:not([data-item='{first}'])")
-
-
-@pytest.fixture
-def entrance(tmp_path: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(made_entrance.study(tmp_path)) as held:
-        yield held
 
 
 @pytest.mark.slow

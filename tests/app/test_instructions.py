@@ -5,7 +5,6 @@ the first page of those who organise and of those who answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,6 @@ from made_entrance import HARM, Entrance
 
 TYPED = f"Look at people first.\r\n\r\n\tReflections\0 are no people.  {HARM}\r\n\r\n"
 KEPT = f"Look at people first.\n\nReflections are no people. {HARM}"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return made_entrance.study(tmp_path)
-
-
-@pytest.fixture
-def entrance(root: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(root) as held:
-        yield held
 
 
 def shown(text: str) -> list[str]:

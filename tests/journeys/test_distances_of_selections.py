@@ -21,11 +21,6 @@ from refusals import refused, typed
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
 
 
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
-
-
 def written(path: Path, distances: np.ndarray = FAR) -> Path:
     rows = [",".join(["", *made_answers.NAMES])]
     rows += [
