@@ -124,13 +124,13 @@ def make_pool(folder: Path, pool: int = 14, train: int = 6) -> Trained:
     return trained
 
 
-def label(trained: Trained, images: Sequence[str]) -> None:
-    """Import the labels of some images of the pool."""
-    chosen = trained.folder / "chosen"
+def label(trained: Trained, images: Sequence[str], truth: str = "labels") -> None:
+    """Import the labels of some images of the pool, under a truth."""
+    chosen = trained.folder / f"chosen-{truth}"
     chosen.mkdir(exist_ok=True)
     for image in images:
         shutil.copy(trained.folder / "main" / "masks" / f"{image}.png", chosen)
-    fs.label.import_(trained.study, str(chosen), pattern="{id}.png")
+    fs.label.import_(trained.study, str(chosen), pattern="{id}.png", truth=truth)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,33 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "cannot be read; restore it" in refused_text("loop", study, "--model", "other")
 
 
+def test_of_several_truths_one_counts_in_all_rounds(trained: made_training.Trained) -> None:
+    study = trained.study
+    for truth in ("ann", "ben"):
+        fs.label.import_(study, str(trained.folder / "train" / "masks"), truth=truth)
+    for folder in ("labels", "labels.json"):
+        shutil.rmtree(Path(study, "truth", folder), ignore_errors=True)
+    said = refused_text("loop", study, "--model", "other", "--backbone", trained.own)
+    assert "there are several truths (ann, ben), and none is called 'labels'; choose one with --truth" in said
+    assert fs.Study(study).selections == {}  # it says so before people label
+    waits = fs.loop(study, **ASKED, truth="ben", backbone=trained.own)  # type: ignore[arg-type]
+    assert waits.next == fs.status(study).next
+    assert waits.next.endswith(" --selection other-1-learn --truth ben")
+    said = refused_text("loop", study, "--truth", "ann")
+    assert "the rounds of this study are those of truth ben; continue these" in said
+    masks = trained.folder / "main" / "masks"
+    learn = [*fs.Study(study).selection("other-1-learn").now.images]
+    for truth, images in (("ann", learn), ("ben", learn[:2])):  # those of the other truth do not count
+        made_training.label(trained, images, truth)
+    assert "waits for masks of 3 images to learn from" in fs.loop(study, engine="local").waits
+    (found,) = fs.loop(study, masks=str(masks), engine="local").rounds
+    assert (found.learnt, found.judged) == (5, 8)
+    now = fs.Study(study)
+    assert now.standings("other-1-judge").provenance["truth"] == "ben"
+    assert set(now.labels("ann")) == {*learn, *now.sets["train"]}
+    assert "other-1-judge: 8 of 8 images labelled (truth ben)" in str(fs.status(study))
+
+
 @pytest.mark.parametrize("killed_at", ["network", "judge"])
 def test_status_goes_on_with_a_round_that_was_killed(
     trained: made_training.Trained, killed_at: str, monkeypatch: pytest.MonkeyPatch

@@ -216,7 +216,7 @@ class _Standings(Artefact):
     def truth_again(self, study: Study, name: str) -> str:
         """Return the truth that a selection was ranked by, if it exists, else the one that counts."""
         ranked_by = self.truth(study, name)
-        return ranked_by if ranked_by in study.truths else study.likely_truth
+        return ranked_by if ranked_by in study.truths else study.truth_of(name)
 
     def in_the_way(self, study: Study, name: str, options: Mapping[str, object]) -> str:
         """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
