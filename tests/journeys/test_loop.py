@@ -45,13 +45,9 @@ def test_a_round_waits_for_labels_twice_and_then_says_what_it_brought(trained: m
     assert waits.next == fs.status(study).next
     assert fs.loop(study, engine="local") == waits  # typed again, without its options
     learnt = fs.Study(study).selection("other-1-learn").now.images
-    made_training.label(trained, learnt)
+    then = made_training.label(trained, learnt)
     assert anew.whys(study)["loop", ""] == ("labels came",)
-    assert (
-        fs.status(study).next
-        == f"faultscape loop {fs.Study(study).place}"
-        + fs.status(study).next.partition(fs.Study(study).place)[2]
-    )
+    assert then == fs.status(study).next == f"faultscape loop {fs.Study(study).place}"
     again = fs.loop(study, engine="local")
     assert "to judge on: other-1-judge" in again.waits
     judged = fs.Study(study).selection("other-1-judge").now.images
@@ -87,6 +83,8 @@ def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(
         assert not judged & (now.trained_on(one.network) | now.trained_on(one.parent))
     # the images that a network learnt from stay what they are, though models came
     assert "--replace" not in fs.status(study).next
+    export = "label", "export", study, trained.folder / "out", "--selection", "other-1-learn"
+    assert refused_text(*export).endswith("models were added since; add --anyway to label it as it is")
     assert "2 rounds of other" in str(fs.status(study))
     # those that judged a round are not added to, however close models are, and the last ones speak
     monkeypatch.setattr(open_selections, "is_decided", lambda *_: False)

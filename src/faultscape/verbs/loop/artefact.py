@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from faultscape.errors import counted
-from faultscape.reading.artefact import Artefact, Input, Instance
+from faultscape.reading.artefact import Artefact, Input, Instance, command
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.parts import key_of
@@ -77,6 +77,9 @@ def _labels(made: Instance) -> str | None:
 
 
 class _Loop(Artefact):
+    def line(self, study: Study, _name: str = "", /) -> str:
+        return command(study, self.verb, {})  # loop.json holds its options
+
     def describe(self, study: Study, _name: str) -> str:
         held = study.document(self.path(study)) or {}
         rounds = held.get("rounds")

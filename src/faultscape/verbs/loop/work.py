@@ -25,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError, SelectionError, StudyError, closest, counted
 from faultscape.nouns import JsonObject
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals
 from faultscape.ranking.drawn.estimates import lure
 from faultscape.ranking.drawn.steps import steps
 from faultscape.reading import evidence
@@ -331,23 +332,17 @@ class _Round:
 
 def gain(score: np.ndarray, probability: np.ndarray, pool: int) -> list[float]:
     """Return [x, low, high], the second model's mean score minus the first's over a pool, from scores (2, M)
-    on images drawn with these probabilities, and its 95 % interval (LURE, Student's t); NaN for its ends with
-    fewer than two images.
+    on images drawn with these probabilities, and its 95 % interval (LURE, Student's t); NaN for all three
+    with fewer than two images.
 
-    >>> score = np.array([[0.4, 0.5, 0.6], [0.5, 0.6, 0.7]])
+    >>> score = np.array([[0.4, 0.5, 0.6], [0.5, 0.4, 0.8]])
     >>> [round(end, 3) for end in gain(score, np.array([1 / 30, 1 / 29, 1 / 28]), 30)]
-    [0.1, 0.1, 0.1]
+    [0.067, -0.436, 0.569]
     """
-    from scipy import stats
-
     if score.shape[1] < 2:
         return [float("nan")] * 3
     found = lure(1 - score, probability, pool)
-    difference = np.array([1.0, -1.0])
-    x = float(difference @ found.loss)
-    error = float(np.sqrt(max(0.0, difference @ found.covariance @ difference)))
-    half = float(stats.t.ppf(0.975, max(1, found.freedom))) * error
-    return [x, x - half, x + half]
+    return [float(found.loss[0] - found.loss[1]), *difference_intervals(found)[0, 1].tolist()]
 
 
 def _which(names: Sequence[str], chosen: np.ndarray) -> tuple[str, ...]:
