@@ -171,7 +171,9 @@ class Study(Snapshot):
 
     @once
     def trained_on(self, model: str) -> frozenset[str]:
-        """Return the images that do not judge a model: those that trained it, or stand for such."""
+        """Return the images that do not judge a model: those that trained it, or resemble these:
+        near-duplicates, images of their groups, and images made from them.
+        """
         record = trained_images.read_record(label_maps.predictions(self.root, model))
         return trained_images.standing_for(self.corpus, frozenset(record.values()))
 
