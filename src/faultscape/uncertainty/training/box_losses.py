@@ -1,7 +1,7 @@
 """Losses for images of which boxes around objects are known, and no mask.
 
 Conventions: p_c(x) is the probability of class c at pixel x, at the size of the crop. Boxes cost three terms,
-each a mean over its pixels, boxes or pairs in a whole batch; for members, the mean of theirs.
+each a mean over its pixels, lines or pairs in a whole batch; for members, the mean of theirs.
 
 **Outside.** The classes E(x) that were boxed and have no box at x are not there. The loss is what a label of
 several possible classes costs: -log(1 - sum of p_c(x) over E(x)), which is the cross-entropy where one class
@@ -9,7 +9,8 @@ is left (Jin and Ghahramani 2002). It assumes nothing.
 
 **Projection.** Each row and each column of a box holds a pixel of its class. The largest p_c in each of n
 rows, m, costs 1 - 2 sum m / (sum m^2 + n), and in each column alike: the Dice loss of Tian et al. 2021, whose
-target is 1 within the box; outside of all boxes the first term asks for more than their 0. A box guarantees
+target is 1 within the box; outside of all boxes the first term asks for more than their 0. Each box counts as
+often as it has rows and columns, because pixels are judged here and not objects. A box guarantees
 only that its four sides are touched. The rows between follow if the object is one connected piece, because a
 path from the top to the bottom passes each of them; an object in two pieces, behind a pole, may miss some.
 
@@ -40,10 +41,12 @@ RISE = 10_000  # steps over which the weight of pairs rises
 
 @dataclass(frozen=True)
 class BoxCounts:
-    """How many pixels, boxes and pairs of pixels of a whole batch say something, and the weight of pairs."""
+    """How many pixels, rows and columns of boxes, and pairs of pixels of a whole batch say something, and the
+    weight of pairs.
+    """
 
     pixels: int
-    boxes: int
+    lines: int
     pairs: int
     weight: float = 1.0
 
@@ -51,8 +54,8 @@ class BoxCounts:
 def box_counts_of(targets: Sequence[BoxTarget | None], weight: float = 1.0) -> BoxCounts:
     """Return the counts of a whole batch, so that its parts can be processed one after another."""
     rows = [one.counts for one in targets if one is not None]
-    pixels, boxes, pairs = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
-    return BoxCounts(pixels, boxes, pairs, weight)
+    pixels, lines, pairs = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
+    return BoxCounts(pixels, lines, pairs, weight)
 
 
 def weight_at(step: int) -> float:
@@ -98,14 +101,16 @@ def _one(logits: Tensor, target: BoxTarget, of: BoxCounts) -> Tensor:
     left = shares.masked_fill(excluded, -torch.inf).logsumexp(0)
     made = -(left * excluded.any(0)).sum() / max(1, of.pixels)
     if len(target.boxes):
-        made = made + _projection(shares.exp(), target) / max(1, of.boxes)
+        made = made + _projection(shares.exp(), target) / max(1, of.lines)
     if of.weight:
         made = made + of.weight * _pairs(shares, alike) / max(1, of.pairs)
     return made
 
 
 def _projection(shares: Tensor, target: BoxTarget) -> Tensor:
-    """Return the sum over boxes of the Dice losses of both projections, from probabilities (C, h, w)."""
+    """Return the sum over boxes of the Dice losses of both projections, each times the number of its lines,
+    from probabilities (C, h, w).
+    """
     found = list[Tensor]()
     for (channel, left, top, right, bottom), spans in zip(
         target.boxes.tolist(), target.spans.tolist(), strict=True
@@ -114,7 +119,7 @@ def _projection(shares: Tensor, target: BoxTarget) -> Tensor:
         for axis, spanned in zip((1, 0), spans, strict=True):
             if spanned:
                 most = within.amax(axis)
-                found.append(1 - 2 * most.sum() / ((most**2).sum() + len(most)))
+                found.append(len(most) * (1 - 2 * most.sum() / ((most**2).sum() + len(most))))
     return torch.stack(found).sum()
 
 

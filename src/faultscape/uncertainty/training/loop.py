@@ -50,7 +50,8 @@ class Task:
     the ``loss``, the class ``weights``, the normalisation of its input, the ``smoothing`` of a prior
     network's labels, and other images of which pieces are ``pasted`` into the crops, if any. Of the first
     ``new`` images half of each batch is drawn, the rest from the others; 0 if all count the same. ``boxes``
-    returns those of an image that has boxes and no labels, None for any other.
+    returns those of an image that has boxes and no labels, None for any other. If the first ``masked`` images
+    are those with labels, half of each batch is drawn from them too; 0 if all count the same.
     """
 
     images: int
@@ -64,6 +65,7 @@ class Task:
     pasted: Photos | None = None
     new: int = 0
     boxes: Callable[[int], BoxLabels | None] | None = None
+    masked: int = 0
 
     @property
     def an_epoch(self) -> int:
@@ -233,7 +235,7 @@ def _batches(
         waiting: list[tuple[list[int], list[Any]]] = []
         for step in [*steps, *[-1] * _AHEAD]:
             if step >= 0:
-                mine = [*enumerate(members_of(plan, step, task.images, task.new))]
+                mine = [*enumerate(members_of(plan, step, task.images, task.new or task.masked))]
                 waiting.append(
                     (
                         [number for _, number in mine],

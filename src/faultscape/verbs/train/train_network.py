@@ -337,6 +337,7 @@ def _train(
         None if photos is None else Photos(len(photos), photos.read),
         train_on.new,
         train_on.boxes if train_on.boxed else None,
+        train_on.masked,
     )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
