@@ -6,8 +6,10 @@ docs/benchmarks/loop.md.
 
 Conventions: of CamVid's training frames, one of each group of near-duplicates is in the pool (344). By a seed
 24 of them are labelled first; each of three networks (loop_networks.py) learns these from random weights. Then
-come rounds, as those of `faultscape loop`: 10, 10, 20 and 40 frames are chosen of what is left, the true masks
-are their labels, and each network is continued on them, half of each batch new and half old, 12 epochs. What
+come rounds, as those of `faultscape loop`: 10, 10, 20 and 40 frames are chosen of what is left by the last
+networks, the true masks are their labels, and each first network is continued on all frames chosen so far, half
+of each batch new and half of the first ones (`train --init FIRST --set selection:1 --set selection:2 ...`), for
+100 steps however many these are, so that only the frames differ; ``none`` are 100 steps without new ones. What
 is chosen, and how long is trained, follows from no test image. mIoU is over all pixels of the test frames
 without void (232: one nearly equals a training frame), at 160 x 128, where networks are trained too.
 ``duels`` and ``draws`` compare the three networks and choose for all of them, ``uniform`` too; ``entropy`` and
@@ -26,6 +28,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,8 +52,11 @@ START = 24
 SIZE = (160, 128)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 FIRST_STEPS, FIRST_RATE = 400, 1e-3
-EPOCHS, RATE = 12, 5e-4
-RESAMPLES = 10_000
+STEPS, RATE = 100, 5e-4
+MOST = 50  # images in which a way should reach what `uniform` reaches at the end
+DRIVES = ("0016E5", "0006R0", "0001TP")
+TESTED = ("0001TP", "Seq05VD")
+RARE = (2, 6, 7, 9, 10)  # poles, signs, fences, pedestrians, bicyclists
 
 
 @dataclass(frozen=True)
@@ -171,26 +177,33 @@ def network(name: str, seed: int, weights: Path | None = None) -> DoubtNetwork:
     return net
 
 
-def learn(net: DoubtNetwork, pool: Frames, new: Sequence[int], old: Sequence[int], seed: int) -> float:
-    """Train a network on frames of the pool, with those that it has learnt as the other half of each batch if
-    there are any; return the mean loss of the last steps.
+def learn(
+    net: DoubtNetwork,
+    pool: Frames,
+    new: Sequence[int],
+    old: Sequence[int],
+    seed: int,
+    steps: int,
+    rate: float,
+) -> float:
+    """Train a network on frames of the pool, with ``old`` ones as the other half of each batch if there are
+    new ones; return the mean loss of the last steps.
     """
     from faultscape.uncertainty.training.loop import Machine, Task, train
     from faultscape.uncertainty.training.plan import CompletePlan
 
     shown = [*new, *old]
-    plan = {"batch": 8, "crop": SIZE, "scale": (0.75, 1.5), "seed": seed}
-    plan |= {"epochs": EPOCHS, "rate": RATE} if old else {"steps": FIRST_STEPS, "rate": FIRST_RATE}
+    plan = CompletePlan(steps=steps, rate=rate, batch=8, crop=SIZE, scale=(0.75, 1.5), seed=seed)
     task = Task(
         len(shown),
         lambda k: (pool.photos[shown[k]], pool.labels[shown[k]]),
         mean=MEAN,
         std=STD,
-        new=len(new) if old else 0,
+        new=len(new),
     )
     # without checkpoints: a job that is killed is done again
     machine = Machine(readers=1, every=float("inf"))
-    losses = [step.loss for step in train(net, CompletePlan(**plan), task, Path("none"), "", machine)]
+    losses = [step.loss for step in train(net, plan, task, Path("none"), "", machine)]
     return float(np.mean(losses[-20:]))
 
 
@@ -243,79 +256,108 @@ def start(folder: Path, seed: int) -> list[int]:
 
 
 def begin(folder: Path, seed: int) -> None:
-    """Train the networks of a seed on the frames that are labelled first."""
-    pool, test = frames(folder)
-    if (cell := folder / "jobs" / f"{seed}-start-0.json").exists():
-        return
-    held = start(folder, seed)
+    """Train the networks of a seed on the frames that are labelled first, and on these alone once more."""
+    held = {name: (start(folder, seed), []) for name in NETWORKS}
     nets = {name: network(name, seed) for name in NETWORKS}
-    finish(cell, pool, test, nets, {name: ([], held) for name in NETWORKS}, seed)
+    finish(folder, f"{seed}-start-0", nets, held, seed, FIRST_STEPS, FIRST_RATE)
+    finish(folder, f"{seed}-none-0", first_networks(folder, seed), held, seed)
 
 
 def job(folder: Path, seed: int, way: str, size: int) -> None:
-    """Choose images for one round, and continue the networks on them."""
-    pool, test = frames(folder)
-    if (cell := folder / "jobs" / f"{seed}-{way}-{size}.json").exists():
+    """Choose images for one round, and continue the first networks on all that were chosen."""
+    cell = f"{seed}-{way}-{size}"
+    if (folder / "jobs" / f"{cell}.json").exists():
         return
+    pool = frames(folder)[0]
     place = {id_: k for k, id_ in enumerate(pool.ids)}
     before = SIZES[SIZES.index(size) - 1] if size > SIZES[0] else 0
-    stem = f"{seed}-{way if before else 'start'}-{before}"
-    nets = {
-        name: network(name, seed, folder / "networks" / f"{stem}-{name}.safetensors") for name in NETWORKS
-    }
-    held = {name: start(folder, seed) for name in NETWORKS}
-    for earlier in SIZES[: SIZES.index(size)]:
-        found = json.loads((folder / "jobs" / f"{seed}-{way}-{earlier}.json").read_text())
-        held = {name: [*held[name], *(place[id_] for id_ in found["chosen"][name])] for name in NETWORKS}
+    first = start(folder, seed)
+    new: dict[str, list[int]] = {name: [] for name in NETWORKS}
+    nets = first_networks(folder, seed)
+    if before:
+        found = json.loads((folder / "jobs" / f"{seed}-{way}-{before}.json").read_text())["chosen"]
+        new = {name: [place[id_] for id_ in found[name]] for name in NETWORKS}
+        nets = {
+            name: network(name, seed, weights(folder, f"{seed}-{way}-{before}", name)) for name in NETWORKS
+        }
+    chosen = choose(
+        way, pool, nets, {name: [*first, *new[name]] for name in NETWORKS}, size - before, (seed, size)
+    )
+    shown = {name: (first, [*new[name], *chosen[name]]) for name in NETWORKS}
+    finish(folder, cell, first_networks(folder, seed), shown, seed)
+
+
+def choose(
+    way: str,
+    pool: Frames,
+    nets: Mapping[str, DoubtNetwork],
+    held: Mapping[str, Sequence[int]],
+    number: int,
+    seed: Sequence[int],
+) -> dict[str, list[int]]:
+    """Return the frames of the pool that a way chooses for each network, none that it ``held`` before."""
     left = {name: np.setdiff1d(np.arange(len(pool.ids)), held[name]) for name in NETWORKS}
-    number, seeds = size - before, (seed, size)
-    if way == "uniform":
-        same = choose_uniform(len(left[NETWORKS[0]]), number, seeds)
-        chosen = {name: left[name][same] for name in NETWORKS}
-    elif way in ("draws", "duels"):
-        maps = {name: look(net, pool.photos[left[name]]).maps for name, net in nets.items()}
-        same = choose_draws(maps, number, seeds) if way == "draws" else choose_duels(maps, number)
-        chosen = {name: left[name][same] for name in NETWORKS}
-    else:
-        chosen = {}
+    if way in ("entropy", "core-set"):
+        out = {}
         for name, net in nets.items():
             seen = look(net, pool.photos)
             if way == "entropy":
                 mine = choose_entropy(seen.entropy[left[name]], number)
             else:
                 mine = choose_core_set(seen.features[left[name]], seen.features[held[name]], number)
-            chosen[name] = left[name][mine]
-    finish(cell, pool, test, nets, {name: (held[name], chosen[name].tolist()) for name in NETWORKS}, seed)
+            out[name] = left[name][mine].tolist()
+        return out
+    same = left[NETWORKS[0]]
+    if way == "uniform":
+        mine = choose_uniform(len(same), number, seed)
+    else:
+        maps = {name: look(net, pool.photos[same]).maps for name, net in nets.items()}
+        mine = choose_draws(maps, number, seed) if way == "draws" else choose_duels(maps, number)
+    return {name: same[mine].tolist() for name in NETWORKS}
+
+
+def first_networks(folder: Path, seed: int) -> dict[str, DoubtNetwork]:
+    """Return the networks of a seed that learnt the frames that were labelled first."""
+    return {name: network(name, seed, weights(folder, f"{seed}-start-0", name)) for name in NETWORKS}
+
+
+def weights(folder: Path, cell: str, name: str) -> Path:
+    """Return the file of a trained network."""
+    return folder / "networks" / f"{cell}-{name}.safetensors"
 
 
 def finish(
-    cell: Path,
-    pool: Frames,
-    test: Frames,
+    folder: Path,
+    cell: str,
     nets: Mapping[str, DoubtNetwork],
     shown: Mapping[str, tuple[list[int], list[int]]],
     seed: int,
+    steps: int = STEPS,
+    rate: float = RATE,
 ) -> None:
-    """Train networks on (old, new) frames, judge them, and write what was found."""
+    """Train networks on (first, new) frames, judge them, and write what was found."""
     from faultscape.uncertainty import sealed_files
 
+    file = folder / "jobs" / f"{cell}.json"
+    if file.exists():
+        return
+    for part in ("jobs", "networks"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    pool, test = frames(folder)
     about: dict = {"chosen": {}, "loss": {}, "counts": {}}
     begun = time.process_time()
     for name, net in nets.items():
-        old, new = shown[name]
-        about["loss"][name] = learn(net, pool, new, old, seed)
+        first, new = shown[name]
+        about["loss"][name] = learn(net, pool, new, first, seed, steps, rate)
         about["chosen"][name] = [pool.ids[k] for k in new]
         about["counts"][name] = judge(net, test)
-        weights = cell.parent.with_name("networks") / f"{cell.stem}-{name}.safetensors"
-        weights.parent.mkdir(parents=True, exist_ok=True)
-        sealed_files.write(weights, net.state_dict())
+        sealed_files.write(weights(folder, cell, name), net.state_dict())
     about |= {"seconds": round(time.process_time() - begun, 1), "load": round(os.getloadavg()[0], 1)}
-    cell.parent.mkdir(parents=True, exist_ok=True)
-    made = cell.with_suffix(".tmp")
+    made = file.with_suffix(".tmp")
     made.write_text(json.dumps(about) + "\n")
-    made.rename(cell)
+    made.rename(file)
     said = ", ".join(f"{name} {miou(counts):.3f}" for name, counts in about["counts"].items())
-    print(f"{cell.stem}: {said}; {about['seconds']} s", flush=True)
+    print(f"{cell}: {said}; {about['seconds']} s", flush=True)
 
 
 def run(folder: Path, seeds: Sequence[int]) -> None:
@@ -338,7 +380,7 @@ def curves(folder: Path) -> tuple[tuple[int, ...], np.ndarray]:
     """
     found, seeds = [], []
     for cell in sorted(
-        (folder / "jobs").glob("*-start-0.json"), key=lambda path: int(path.name.split("-")[0])
+        (folder / "jobs").glob("*-none-0.json"), key=lambda path: int(path.name.split("-")[0])
     ):
         seed = int(cell.name.split("-")[0])
         cells = [[cell, *(cell.with_name(f"{seed}-{way}-{size}.json") for size in SIZES)] for way in WAYS]
@@ -375,36 +417,75 @@ def needed_by(found: np.ndarray) -> np.ndarray:
 
 
 def table(folder: Path, out: Path) -> None:
-    """Write the curves and the numbers of images needed, and print both."""
+    """Write the curves, the numbers of images needed and what was chosen, and print all."""
     seeds, found = curves(folder)
     apart = found - found[:, [WAYS.index("uniform")]]
-    cells = apart.shape[0] * apart.shape[2]
+    of_seeds = apart.mean(2)
+    half = stats.t.ppf(0.975, len(seeds) - 1) * of_seeds.std(0, ddof=1) / np.sqrt(len(seeds))
     rows = []
-    for w, way in enumerate(WAYS):
-        for k, size in enumerate((0, *SIZES)):
-            mine = apart[:, w, :, k].ravel()
-            half = stats.t.ppf(0.975, cells - 1) * mine.std(ddof=1) / np.sqrt(cells)
-            numbers = (found[:, w, :, k].mean(), mine.mean(), mine.mean() - half, mine.mean() + half)
-            rows.append([way, size, *(f"{number:.4f}" for number in numbers), int((mine > 0).sum()), cells])
+    for (w, way), (k, size) in product(enumerate(WAYS), enumerate((0, *SIZES))):
+        middle = of_seeds[:, w, k].mean()
+        numbers = (found[:, w, :, k].mean(), middle, middle - half[w, k], middle + half[w, k])
+        above = int((apart[:, w, :, k] > 0).sum())
+        rows.append([way, size, *(f"{number:.4f}" for number in numbers), above, apart[:, w, :, k].size])
     write(out / "loop.csv", ("way", "images", "miou", "difference", "low", "high", "above", "cells"), rows)
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(seeds), (RESAMPLES, len(seeds)))
-    nets = rng.integers(0, len(NETWORKS), (RESAMPLES, len(NETWORKS)))
-    again = np.array([needed_by(found[s][:, :, n]) for s, n in zip(drawn, nets, strict=True)])
-    low, high = np.quantile(again, (0.025, 0.975), axis=0, method="inverted_cdf")
-    rows = [
-        [way, *(f"{number:.0f}" for number in ends), f"{share:.3f}"]
-        for way, *ends, share in zip(WAYS, needed_by(found), low, high, (again <= 50).mean(0), strict=True)
-    ]
-    write(out / "loop_needed.csv", ("way", "needed", "low", "high", "at most 50"), rows)
+    each = np.array([needed_by(found[[s]]) for s in range(len(seeds))])
+    ends = zip(WAYS, needed_by(found), each.min(0), each.max(0), (each <= MOST).sum(0), strict=True)
+    rows = [[way, *(f"{number:.0f}" for number in numbers), within] for way, *numbers, within in ends]
+    write(out / "loop_needed.csv", ("way", "needed", "least", "most", f"seeds within {MOST}"), rows)
+    write(
+        out / "loop_chosen.csv", ("way", "images", *DRIVES, "neighbours", "rare"), chosen_rows(folder, seeds)
+    )
     print(f"\nseeds {', '.join(map(str, seeds))}")
 
 
-def write(file: Path, columns: Sequence[str], rows: Sequence[Sequence]) -> None:
-    """Write rows as CSV, and print them."""
+def run_rows(folder: Path, seeds: Sequence[int]) -> list[list[object]]:
+    """Return a row a trained network: its mIoU over all test frames and over those of each drive."""
+    rows = []
+    for seed, (way, size) in product(seeds, [("start", 0), ("none", 0), *product(WAYS, SIZES)]):
+        counts = json.loads((folder / "jobs" / f"{seed}-{way}-{size}.json").read_text())["counts"]
+        for name in NETWORKS:
+            numbers = [miou(counts[name], drive) for drive in (None, *TESTED)]
+            rows.append([seed, way, size, name, *(f"{number:.4f}" for number in numbers)])
+    return rows
+
+
+def chosen_rows(folder: Path, seeds: Sequence[int]) -> list[list[object]]:
+    """Return what each way chose in all rounds up to a number of images: the share of each drive, of frames
+    whose neighbour in the drive was chosen too, and of pixels of rare classes; first of the whole pool.
+    """
+    pool = frames(folder)[0]
+    place = {id_: k for k, id_ in enumerate(pool.ids)}
+    ordered = np.argsort(pool.ids)  # by drive and time
+    rank = np.argsort(ordered)
+    drives = np.array(pool.drives)
+    rare = np.array([np.isin(one[one >= 0], RARE).mean() for one in pool.labels])
+
+    def row(way: str, size: int, groups: Sequence[Sequence[int]]) -> list[object]:
+        numbers = []
+        for mine in groups:
+            at = {*rank[mine].tolist()}
+            beside = [(k - 1 in at) or (k + 1 in at) for k in at]
+            numbers.append(
+                [*((drives[mine] == drive).mean() for drive in DRIVES), np.mean(beside), rare[mine].mean()]
+            )
+        return [way, size, *(f"{number:.3f}" for number in np.mean(numbers, 0))]
+
+    rows = [row("pool", len(pool.ids), [range(len(pool.ids))])]
+    for way, size in product(WAYS, SIZES):
+        groups = []
+        for seed, name in product(seeds, NETWORKS):
+            file = folder / "jobs" / f"{seed}-{way}-{size}.json"
+            groups.append([place[id_] for id_ in json.loads(file.read_text())["chosen"][name]])
+        rows.append(row(way, size, groups))
+    return rows
+
+
+def write(file: Path, columns: Sequence[str], rows: Sequence[Sequence], *, say: bool = True) -> None:
+    """Write rows as CSV, and print them unless told otherwise."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, lineterminator="\n").writerows([columns, *rows])
-    for row in (columns, ["---"] * len(columns), *rows):
+    for row in (columns, ["---"] * len(columns), *rows) if say else ():
         print(f"| {' | '.join(map(str, row))} |")
 
 
