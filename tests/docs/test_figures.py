@@ -151,6 +151,21 @@ def test_the_page_of_points_shows_what_its_file_says() -> None:
 
 
 @pytest.mark.usefixtures("figures")
+def test_the_page_of_ways_to_choose_shows_what_its_files_say() -> None:
+    tables = load("tables")
+    held = {(row["way"], row["images"]): row for row in tables.read_rows("loop")}
+    needed = {row["way"]: row for row in tables.read_rows("loop_needed")}
+    shown = tables.read_table("loop", "way", "images needed")
+    assert [row["way"] for row in shown] == list(needed)
+    for row in shown:
+        numbers = [needed[row["way"]][name].replace("inf", "> 80") for name in ("needed", "least", "most")]
+        assert row["images needed"] == "{} ({} to {})".format(*numbers)
+        for images in ("10", "20", "40", "80") if row["way"] != "uniform" else ():
+            points = [100 * float(held[row["way"], images][name]) for name in ("difference", "low", "high")]
+            assert row[images] == "{:+.1f} [{:+.1f}, {:+.1f}]".format(*points)
+
+
+@pytest.mark.usefixtures("figures")
 def test_numbers_are_read_as_the_pages_write_them() -> None:
     tables = load("tables")
     assert tables.numbers("**.910**") == [0.91]
