@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, OptionError, SelectionError, StudyError
 from faultscape.study.trained_images import FILE
-from faultscape.verbs.graph import nodes
+from faultscape.verbs.graph import Node, nodes
 from faultscape.verbs.train.result import Trained as TrainResult
 from made_training import FEW_WORDS, ONE, Trained, label, make_pool
 from refusals import refused, told
@@ -79,8 +80,8 @@ def test_a_network_learns_from_failures_joins_and_is_judged_by_other_images(pool
     # a fresh draw, and what is said of it
     fs.compare(study, engine="local")
     out = told("select", study, "--goal", "order", "--budget", 10, "--as", "fresh", "--engine", "local")
-    them = "1 image trained new or stands for one that did: it does not judge new"
-    many = f"{number} images trained new or stand for such: they do not judge new"
+    them = "1 image trained new or resembles an image that did: it does not judge new"
+    many = f"{number} images trained new or resemble images that did: they do not judge new"
     assert (them if number == 1 else many) in out
     assert f"the draws, and what they estimate, are of the other {14 - number} images" in out
     drawn = fs.Study(study).selection("fresh").now
@@ -98,7 +99,7 @@ def test_a_network_learns_from_failures_joins_and_is_judged_by_other_images(pool
     assert not [row for row in duels if "new" in (row.defender, row.attacker) and row.image in failures]
     notes = fs.measure(study, engine="local").document["notes"]
     labelled = 6 + len({*failures, *drawn.images})
-    of = f"of {labelled} images trained it or stand for such: they do not judge it"
+    of = f"of {labelled} images trained it or resemble images that did: they do not judge it"
     assert f"new: {6 + number} {of}" in notes
     assert f"old: 6 {of}" in notes
 
@@ -160,6 +161,36 @@ def test_a_network_is_stale_once_labels_of_its_images_changed_or_one_is_discarde
     shutil.rmtree(Path(pool.study, "models", "old"))
     assert state()[1][0] == "the network that it started from changed"
     assert state()[1][1].startswith("old, from which it started, is gone; train that again, or remove ")
+
+
+@pytest.mark.slow
+def test_a_network_whose_parent_is_renamed_continues_it_as_before(learnt: tuple[Trained, list[str]]) -> None:
+    pool, _ = learnt
+    study = pool.study
+    own = Path(study, "models", "old", "backbone.py")
+    fs.train(study, "third", init="old", backbone=f"{own}:net", data=FAILURES, plan=ONE)
+    fs.train(study, "alone", backbone=f"{own}:net", plan=ONE)
+    with refused(ModelError, "models/alone holds another network; choose another name$"):
+        fs.predict(study, rename={"old": "alone"})
+    fs.predict(study, rename={"old": "base", "third": "grown"})
+
+    def networks() -> dict[str, Node]:
+        return {one.name: one for one in nodes(fs.Study(study)) if one.artefact == "networks"}
+
+    assert {name: (one.state, one.why) for name, one in networks().items()} == dict.fromkeys(
+        ("alone", "base", "grown", "new", "other"), ("done", ())
+    )
+    assert "continues base on selection main" in networks()["new"].words
+    for name in ("alone", "grown"):
+        Path(study, "models", name, "weights.safetensors").unlink()
+        line = networks()[name].line
+        assert f"--backbone {Path(study, 'models', 'base', 'backbone.py')}:net" in line
+    assert "already trained" not in str(told(*shlex.split(line)[1:]))
+    assert networks()["grown"].state == "done"
+    data = fs.options.TrainingData(set_=["selection:main"])
+    again = fs.train(study, "new", init="base", backbone=pool.own, data=data, plan=ONE)
+    assert isinstance(again, TrainResult)
+    assert not again.new
 
 
 @pytest.mark.slow
