@@ -33,9 +33,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 from scipy import optimize, stats
 
 import faultscape as fs
+from faultscape.choices import Role
+from faultscape.nouns import Slot
 from faultscape.selection import proposals
 from faultscape.ties import tie_order
 
@@ -104,7 +107,9 @@ def choose_duels(maps: Mapping[str, np.ndarray], number: int) -> np.ndarray:
     """
     pairs = fs.comparison.count(maps, classes=CLASSES)
     rows = fs.selection.duels(pairs, per_class=number, spares=0).rows
-    ordered = sorted(rows, key=lambda row: (row.place, row.concordance))
+    ordered = sorted(
+        (row for row in rows if isinstance(row, Slot)), key=lambda row: (row.place, row.concordance)
+    )
     place = {name: k for k, name in enumerate(pairs.images)}
     return np.array([*dict.fromkeys(place[row.image] for row in ordered)][:number])
 
@@ -134,7 +139,8 @@ def frames(folder: Path) -> tuple[Frames, Frames]:
     from faultscape.reading.study import opened
 
     study = folder / "study"
-    for split, role in (("train", "pool"), ("test", "test")):
+    roles: dict[str, Role] = {"train": "pool", "test": "test"}
+    for split, role in roles.items():
         if split not in (opened(str(study)).sets if (study / "study.toml").exists() else ()):
             known = fs.options.KnownData(layout="camvid", split=split)
             fs.collect(str(study), str(DATA), set_=split, role=role, known=known)
@@ -147,8 +153,6 @@ def frames(folder: Path) -> tuple[Frames, Frames]:
 
 def read(rows: Sequence) -> Frames:
     """Return frames at the size of the networks."""
-    import cv2
-
     from faultscape.corpus.photos import read_photo
     from faultscape.uncertainty.training.crops import resized
     from faultscape.uncertainty.training.labels import IGNORED
@@ -156,7 +160,8 @@ def read(rows: Sequence) -> Frames:
     photos, labels = [], []
     for row in rows:
         photo = Path(row.source)
-        mask = cv2.imread(str(photo.parent.with_name(f"{photo.parent.name}annot") / f"{photo.stem}.png"), -1)
+        file = photo.parent.with_name(f"{photo.parent.name}annot") / f"{photo.stem}.png"
+        mask = np.asarray(Image.open(file))
         seen, said = resized(read_photo(row)[0], mask.astype(np.int16), SIZE)
         photos.append(seen)
         labels.append(np.where(said < CLASSES, said, IGNORED).astype(np.int16))
@@ -490,7 +495,7 @@ def write(file: Path, columns: Sequence[str], rows: Sequence[Sequence], *, say: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("what", choices=("run", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", default="0,1,2")

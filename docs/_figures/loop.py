@@ -21,13 +21,13 @@ COLOURS = {"uniform": GREY, "draws": BLUE, "duels": ORANGE, "entropy": PURPLE, "
 def draw_curves() -> Drawing:
     """Return two panels: mean mIoU of each way, and its difference to ``uniform`` with intervals."""
     rows = read_rows("loop")
+    images = [int(row["images"]) for row in rows if row["way"] == "uniform"]
     panels = []
     for place, (column, title) in enumerate((("miou", "mIoU, %"), ("difference", "Points from uniform"))):
         figure, axes = make_panel(4.2, 3.2)
         ends = []
         for k, (way, colour) in enumerate(COLOURS.items()):
             mine = [row for row in rows if row["way"] == way]
-            images = [int(row["images"]) for row in mine]
             value = [100 * float(row[column]) for row in mine]
             axes.plot(images, value, color=colour, marker="o")
             if place and way != "uniform":
