@@ -29,7 +29,7 @@ from faultscape.study.trained_images import ON, images_of
 from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.inputs import CLASSES, SETS
-from faultscape.verbs.train.label_parts import key_of_labels, label_parts
+from faultscape.verbs.train.label_parts import key_of_boxes, key_of_labels, label_parts
 from faultscape.verbs.train.options import MEMBER_BLOCKS
 from faultscape.verbs.train.withheld import find_withheld
 
@@ -186,6 +186,7 @@ NETWORKS = _Networks(
     reads=(
         SETS,
         Input("labels", _labels, "labels changed"),
+        Input("boxes", lambda made: key_of_boxes(made.study, made.record), "boxes changed"),
         Input("trained on", _trained_on, "images that trained it changed, left or were discarded"),
         Input("holdout", _withheld, "the withheld classes changed"),
         CLASSES,
