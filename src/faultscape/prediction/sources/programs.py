@@ -184,8 +184,8 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
         words = shlex.split(command)
     except ValueError as error:
         raise ModelError(
-            f"exec:{command}: is not a command line: {error}; every quotation mark needs a second one, or a \\"
-            " before it"
+            f"exec:{command}: is not a command line: {error}; every quotation mark needs a second"
+            " one, or a \\ before it"
         ) from None
     if not any("{input}" in word or "{output}" in word for word in words):
         words += ["{input}", "{output}"]
