@@ -85,7 +85,7 @@ def check(name: str, source: str) -> None:
 
 
 def check_program(given: str, program: str) -> None:
-    """Raise ModelError if the first word of a command, which was ``given``, is no program that can be run."""
+    """Raise ModelError unless the ``program`` that a ``given`` command begins with can be run."""
     if shutil.which(program) is not None:
         return
     if os.path.isfile(program):
