@@ -4,7 +4,8 @@ Conventions: as ``points``, the design with ten models, whose rows without boxes
 from the masks, one around each connected piece of a class, in all images: of all classes (VOC: all but the
 background), of ``few`` (CamVid: car, pedestrian and bicyclist), or of all but ``loose``: each side lies off by a
 normal error of two pixels (VOC, at a quarter of its size: one), and one object in twenty has no box. A box takes 7
-seconds (extreme clicking: Papadopoulos et al. 2017), a point 4 and a mask 25 minutes.
+seconds (extreme clicking: Papadopoulos et al. 2017), a point 4 and a mask of CamVid 25 minutes, of VOC 239 seconds
+(Bearman et al. 2016). Masks of VOC come from ``points.py run voc --models ten --methods masks``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import points
 from point_sets import KEPT, SETS, Pixels
-from point_tables import rows_of
+from point_tables import COLUMNS, rows_of
 
 from faultscape.maps.boxes import Box, boxes_of_mask
 from faultscape.ranking.points.box_states import BoxStates
@@ -34,6 +35,8 @@ BOXED = {"camvid": range(11), "voc": range(1, 21)}
 FEW = {"camvid": (8, 9, 10)}
 LOOSE = {"camvid": 2.0, "voc": 1.0}  # pixels
 MISSED = 0.05  # of objects
+BOX, POINT = 7, 4  # seconds
+MASK = {"camvid": 1500, "voc": 239}
 RUNS = (
     ("camvid", "boxes", 200),
     ("voc", "boxes", 200),
@@ -143,18 +146,55 @@ def _one(world: points.World, repeat: int) -> points.Found:
 
 
 def table() -> None:
-    """Write point_boxes.csv, with what boxes cost, and print it."""
+    """Write point_boxes.csv, with what boxes cost, and print it and the hours to an error."""
     out = list[dict[str, str | int]]()
     for name, kind, _ in RUNS:
         with np.load(KEPT / f"{name}, {kind}.npz") as held:
             about = {"boxes": int(held["boxes"]), "images": int(held["image"].max()) + 1}
         out += [row | about for row in rows_of(KEPT / f"{name}, ten, design, {kind}.jsonl")]
+    for name in BOXED:
+        images = {row["images"] for row in out if row["set"] == name}.pop()
+        others = rows_of(KEPT / f"{name}, ten, masks.jsonl") or [
+            row for row in _points() if (row["set"], row["method"]) == (name, "masks")
+        ]
+        out += [row | {"boxes": 0, "images": images} for row in others]
     with OUT.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(out[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, [*COLUMNS, "boxes", "images"], lineterminator="\n")
         writer.writeheader()
         writer.writerows(out)
     for row in out:
         print(row)
+    for name in BOXED:
+        print("\n".join(_hours(name, [row for row in out if row["set"] == name])))
+
+
+def _points() -> list[dict[str, str]]:
+    with (OUT.parent / "points.csv").open(encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if row["models"] == "ten"]
+
+
+def _hours(name: str, rows: list[dict[str, str | int]]) -> list[str]:
+    """Return lines: the hours until differences have some error, by points, boxes and points, and masks."""
+    images = int(rows[0]["images"])
+    plain = [row for row in _points() if (row["set"], row["method"]) == (name, "design")]
+    masks = next(row for row in rows if row["method"] == "masks" and row["budget"] == "32")
+    out = []
+    for error in (1.0, 0.5, 0.25):
+        found = {"points": _needed(plain, error) * POINT}
+        for kind in dict.fromkeys(str(row["method"]) for row in rows if row["method"] != "masks"):
+            mine = [row for row in rows if row["method"] == kind]
+            found[kind] = _needed(mine, error) * POINT + int(mine[0]["boxes"]) * BOX
+        # of all images the error is 0
+        each = float(masks["rmse"]) ** 2 / (1 / 32 - 1 / images)
+        found["masks"] = MASK[name] / (error**2 / each + 1 / images)
+        out.append(f"{name}, {error}: " + ", ".join(f"{k} {v / 3600:.1f} h" for k, v in found.items()))
+    return out
+
+
+def _needed(rows: Sequence[Mapping[str, str | int]], error: float) -> float:
+    """Return how many points leave an error, by those that 300 and 1,000 leave."""
+    found = [float(row["rmse"]) ** 2 * int(row["budget"]) for row in rows if row["budget"] in ("300", "1000")]
+    return float(np.mean(found)) / error**2
 
 
 def main() -> None:

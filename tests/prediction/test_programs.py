@@ -118,7 +118,6 @@ def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were
         ("{program} dies", r"exited with status 3 and wrote no map: I give up"),
         ("exec:no-such-program-here -x", "program no-such-program-here not found, or not executable"),
         ("exec:segment 'unclosed", "is not a command line: No closing quotation"),
-        ("exec: ", "name the command, for example exec:"),
     ],
 )
 def test_a_program_that_gives_nothing_is_one_sentence(

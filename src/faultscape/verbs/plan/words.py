@@ -213,13 +213,32 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
     said = (
         f"{known}. A point takes {duration(found.costs['point'] / 3600)}. Points rank by pooled mIoU, of 100;"
         f" maps, drawn by {by}, by the mean over images. Choices between two maps answer none of this: they"
-        " show who wins where models differ most."
+        f" show who wins where models differ most.{_boxes(points)}"
     )
     return [
         "Points or maps: to tell models apart, all pairs at once, with 95 % confidence",
         *table(("", "points", "work", "maps", "work"), rows),
         *wrapped(said, "  "),
     ]
+
+
+def _boxes(points: PointNumbers) -> str:
+    """Return a sentence on boxes that are there, or would pay.
+
+    >>> _boxes({"boxes": {"images": 200, "boxed": 40, "objects": None}})
+    ' Boxes in 40 of 200 images count already.'
+    """
+    there = points.get("boxes")
+    if there is None:
+        return ""
+    if there["boxed"]:
+        return f" Boxes in {there['boxed']:,} of {counted(there['images'], 'image')} count already."
+    if there["objects"] is None or there["objects"] < 1:
+        return ""
+    return (
+        " Boxes around all objects would save two thirds of the points, and pay with fewer than"
+        f" {there['objects']:g} objects an image."
+    )
 
 
 def _of_points(found: LabelPlan, row: Needed) -> tuple[str, str]:
