@@ -137,7 +137,7 @@ def train(
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
-        options = replace(options, pairs=weight_at(step, total))
+        options = replace(options, pairs=weight_at(step))
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
             value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, options, say, boxes)
