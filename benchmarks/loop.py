@@ -1,7 +1,7 @@
 """Which images should one label to train on? Five ways of choosing, round by round, on CamVid: the tables of
 docs/benchmarks/loop.md.
 
-    python benchmarks/loop.py run FOLDER [--seeds 0,1,2]    # an hour on one core; goes on where it was stopped
+    python benchmarks/loop.py run FOLDER [--seeds 0,1,2]    # half an hour on one core; goes on where it was stopped
     python benchmarks/loop.py table FOLDER                  # docs/benchmarks/data/loop*.csv and the rows, of what is there
 
 Conventions: of CamVid's training frames, one of each group of near-duplicates is in the pool (344). By a seed
@@ -422,26 +422,63 @@ def needed_by(found: np.ndarray) -> np.ndarray:
 
 
 def table(folder: Path, out: Path) -> None:
-    """Write the curves, the numbers of images needed and what was chosen, and print all."""
+    """Write the curves, the numbers of images needed, what was chosen and every network; print the rows of the
+    page.
+    """
     seeds, found = curves(folder)
-    apart = found - found[:, [WAYS.index("uniform")]]
-    of_seeds = apart.mean(2)
-    half = stats.t.ppf(0.975, len(seeds) - 1) * of_seeds.std(0, ddof=1) / np.sqrt(len(seeds))
+    apart = (found - found[:, [WAYS.index("uniform")]]).swapaxes(0, 1).reshape(len(WAYS), -1, 1 + len(SIZES))
     rows = []
     for (w, way), (k, size) in product(enumerate(WAYS), enumerate((0, *SIZES))):
-        middle = of_seeds[:, w, k].mean()
-        numbers = (found[:, w, :, k].mean(), middle, middle - half[w, k], middle + half[w, k])
-        above = int((apart[:, w, :, k] > 0).sum())
-        rows.append([way, size, *(f"{number:.4f}" for number in numbers), above, apart[:, w, :, k].size])
-    write(out / "loop.csv", ("way", "images", "miou", "difference", "low", "high", "above", "cells"), rows)
+        numbers = (found[:, w, :, k].mean(), *interval(apart[w, :, k]))
+        rows.append([way, size, *(f"{number:.4f}" for number in numbers)])
+    write(out / "loop.csv", ("way", "images", "miou", "difference", "low", "high"), rows)
     each = np.array([needed_by(found[[s]]) for s in range(len(seeds))])
-    ends = zip(WAYS, needed_by(found), each.min(0), each.max(0), (each <= MOST).sum(0), strict=True)
-    rows = [[way, *(f"{number:.0f}" for number in numbers), within] for way, *numbers, within in ends]
-    write(out / "loop_needed.csv", ("way", "needed", "least", "most", f"seeds within {MOST}"), rows)
+    rows = []
+    for w, (way, all_seeds) in enumerate(zip(WAYS, needed_by(found), strict=True)):
+        ends = f"{all_seeds:.0f}", f"{each[:, w].min():.0f}", f"{each[:, w].max():.0f}"
+        mean = (f"{number:.4f}" for number in interval(apart[w, :, 1:].mean(1)))
+        rows.append([way, *ends, int((each[:, w] <= MOST).sum()), *mean])
+    columns = ("way", "needed", "least", "most", f"seeds within {MOST}", "difference", "low", "high")
+    write(out / "loop_needed.csv", columns, rows)
     write(
         out / "loop_chosen.csv", ("way", "images", *DRIVES, "neighbours", "rare"), chosen_rows(folder, seeds)
     )
+    write(
+        out / "loop_runs.csv", ("seed", "way", "images", "network", "miou", *TESTED), run_rows(folder, seeds)
+    )
+    page(out)
     print(f"\nseeds {', '.join(map(str, seeds))}")
+
+
+def interval(apart: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean of differences (N,) and its 95 % interval, as if they were independent."""
+    middle = float(apart.mean())
+    half = float(stats.t.ppf(0.975, len(apart) - 1) * apart.std(ddof=1) / np.sqrt(len(apart)))
+    return middle, middle - half, middle + half
+
+
+def page(out: Path) -> None:
+    """Print the rows of the page from what was written."""
+    with (out / "loop.csv").open(encoding="utf-8") as file:
+        curve = {(row["way"], int(row["images"])): row for row in csv.DictReader(file)}
+    with (out / "loop_needed.csv").open(encoding="utf-8") as file:
+        rows = [*csv.DictReader(file)]
+    print("| way | images needed |", " | ".join(map(str, SIZES)), "| mean of these |")
+    print("|---|---|" + "---|" * (len(SIZES) + 1))
+    for row in rows:
+        ends = [row[name].replace("inf", "> 80") for name in ("needed", "least", "most")]
+        if row["way"] == "uniform":
+            points = [f"{100 * float(curve['uniform', size]['miou']):.1f} %" for size in SIZES] + [""]
+        else:
+            points = [as_points(one) for one in (*(curve[row["way"], size] for size in SIZES), row)]
+        print(f"| {row['way']} | {ends[0]} ({ends[1]} to {ends[2]}) | {' | '.join(points)} |")
+
+
+def as_points(row: Mapping[str, str]) -> str:
+    """Return a difference with its interval, in points."""
+    # 0.0 is added so that no zero has a sign of its own
+    middle, low, high = (round(100 * float(row[name]), 1) + 0.0 for name in ("difference", "low", "high"))
+    return f"{middle:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def run_rows(folder: Path, seeds: Sequence[int]) -> list[list[object]]:
@@ -486,12 +523,10 @@ def chosen_rows(folder: Path, seeds: Sequence[int]) -> list[list[object]]:
     return rows
 
 
-def write(file: Path, columns: Sequence[str], rows: Sequence[Sequence], *, say: bool = True) -> None:
-    """Write rows as CSV, and print them unless told otherwise."""
+def write(file: Path, columns: Sequence[str], rows: Sequence[Sequence]) -> None:
+    """Write rows as CSV."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, lineterminator="\n").writerows([columns, *rows])
-    for row in (columns, ["---"] * len(columns), *rows) if say else ():
-        print(f"| {' | '.join(map(str, row))} |")
 
 
 def main() -> None:
