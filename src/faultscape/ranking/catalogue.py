@@ -29,7 +29,7 @@ from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Draw, Point, Row
 from faultscape.ranking.choice_shares import choice_strengths
-from faultscape.ranking.drawn import anytime, estimates
+from faultscape.ranking.drawn import anytime, choice_control, estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.borda import borda
 from faultscape.ranking.methods.bradley_terry import reuse_strengths
@@ -242,6 +242,20 @@ RANKINGS: tuple[Ranking, ...] = (
         anytime.evidence,
         "share",
         "student",
+        score=_PER_IMAGE + " over all images that could be drawn, estimated",
+    ),
+    Ranking(
+        "with_choices",
+        "Mean, with choices",
+        "Mean + choices",
+        "masks as prediction_powered counts them, with differences corrected by what people chose between two"
+        " models on more of the drawn images",
+        "Neyman 1938; Angelopoulos et al. 2023; joint control ours",
+        UNBIASED,
+        "draws",
+        choice_control.with_choices,
+        "share",
+        "wilson",
         score=_PER_IMAGE + " over all images that could be drawn, estimated",
     ),
     Ranking(
@@ -517,6 +531,8 @@ FIRST = {  # per way of choosing, the first of these that is present and usable
     TOP: ("reuse_mean",),  # a control variate can collapse after choices without probabilities
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
 }
+# before these: what holds at any look, and what adds choices to the first of draws by chance
+_BEFORE = {CHANCE: ("anytime", "with_choices"), BEST: ("anytime",)}
 SELECTION = "--goal order"
 
 
@@ -552,5 +568,6 @@ def ordered(
     usable = [name for name, said in rankings.items() if not said.unusable]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
     # looked at any time there is no other that claims anything
-    first = next((name for name in ("anytime", *FIRST[chosen]) if name in usable), next(iter(usable), None))
+    names = (*_BEFORE.get(chosen, ()), *FIRST[chosen])
+    first = next((name for name in names if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}

@@ -84,6 +84,8 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expecte
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
         anytime=asked.looks.anytime,
+        votes=known.votes,
+        voices=known.weights if not study.settings.classifies else None,
     )
     fewer = models != slots.models  # on which of the agreed images these differed is not known any more
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:
