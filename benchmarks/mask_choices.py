@@ -46,7 +46,7 @@ PEOPLE = ("metric", "a tenth wrong", "pixel accuracy", "coin")
 TIE, WRONG = 0.01, 0.1  # maps whose scores differ by less look alike
 WIDER = 1.05  # the most that choices of people who toss a coin may widen intervals
 SECONDS = {"mask": {"CamVid": 1500, "VOC": 1500}, "choice": 10, "point": 4}
-ASKED = 10, 5, 3  # half-widths of a difference, in points of 100
+MEASURED = ("own_square", "own_held", "own_half", "square", "held", "half")  # of the ranking, and of the first
 
 
 @cache
@@ -158,7 +158,8 @@ def cell(name: str, models: str, drawn_by: str, repeats: int) -> list[dict]:
         for masks in MASKS:
             few = found.images[:masks]
             alone = prediction_powered(losses[:, :masks], found.probability[:masks], expected, few)
-            rows.setdefault((masks, 0, ""), []).append([*looked(alone, real), 1.0])
+            base = looked(alone, real)
+            rows.setdefault((masks, 0, ""), []).append([*base, *base, 1.0])
             for times, people in ((t, p) for t in TIMES for p in PEOPLE):
                 asked = min(masks * (1 + times), pool)
                 choices = Preferences(pairs, chose[people][:, :asked], np.full(len(pairs), asked))
@@ -170,11 +171,14 @@ def cell(name: str, models: str, drawn_by: str, repeats: int) -> list[dict]:
                     proxy=expected,
                     drawn=few,
                 )
-                rows.setdefault((masks, times, people), []).append([*looked(both, real), both.gain])
+                own = looked(both, real)
+                # `rank` puts it first if it makes masks worth more
+                shown = own if both.gain > 1 else base
+                rows.setdefault((masks, times, people), []).append([*own, *shown, both.gain])
     return [
         dict(
             zip(
-                ("masks", "times", "people", "asked", "square", "held", "half", "gain"),
+                ("masks", "times", "people", "asked", *MEASURED, "gain"),
                 (masks, times, people, min(masks * (1 + times), pool), *np.mean(values, 0).tolist()),
                 strict=True,
             )
@@ -316,7 +320,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     cv2.setNumThreads(1)
     for name, models, drawn_by in (
-        (name, models, by) for name in given.sets for models in MODELS for by in ("random", "order")
+        (name, *of) for name in given.sets for of in (("two", "random"), *((m, "order") for m in MODELS))
     ):
         path = KEPT / f"{name}-{models}-{drawn_by}.json"
         if not given.table and not path.exists():

@@ -531,8 +531,6 @@ FIRST = {  # per way of choosing, the first of these that is present and usable
     TOP: ("reuse_mean",),  # a control variate can collapse after choices without probabilities
     DUELS: ("reuse_bradley_terry", "reuse_mean"),
 }
-# before these: what holds at any look, and what adds choices to the first of draws by chance
-_BEFORE = {CHANCE: ("anytime", "with_choices"), BEST: ("anytime",)}
 SELECTION = "--goal order"
 
 
@@ -568,6 +566,12 @@ def ordered(
     usable = [name for name, said in rankings.items() if not said.unusable]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
     # looked at any time there is no other that claims anything
-    names = (*_BEFORE.get(chosen, ()), *FIRST[chosen])
-    first = next((name for name in names if name in usable), next(iter(usable), None))
+    names = ("anytime", *(["with_choices"] if chosen == CHANCE and _worth_more(rankings) else []))
+    first = next((name for name in (*names, *FIRST[chosen]) if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}
+
+
+def _worth_more(rankings: Mapping[str, ModelRanking]) -> bool:
+    """Whether choices make masks worth more labels than they are alone."""
+    both, alone = (rankings.get(name, ModelRanking()) for name in ("with_choices", "prediction_powered"))
+    return (both.effective_labels or 0) > (alone.effective_labels or math.inf)

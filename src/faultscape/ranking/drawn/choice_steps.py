@@ -174,7 +174,7 @@ def worth_note(found: ChoiceSteps, masks: int, gain: float) -> str:
     worth = round(masks * gain)
     what = f"they make {masks} masks worth {worth} where models are compared"
     if worth <= masks:
-        what = f"they follow the metric too little to make {masks} masks worth more; it is masks that decide"
+        what = f"they do not make {masks} masks worth more where models are compared"
     number = counted_words(found.votes, "choice")
     return (
         f"{number} between two models {'counts' if found.votes == 1 else 'count'} {BESIDE}, on"

@@ -23,7 +23,7 @@ from faultscape.ranking.drawn.choice_steps import ChoiceSteps
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.leader import believed, leading_margins
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.steps import WORTH, Steps
+from faultscape.ranking.drawn.steps import NOTHING_YET, WORTH, Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
@@ -162,6 +162,7 @@ def unbiased(
     group = np.arange(size) if group is None else group
     found: dict[str, Estimates] = {}
     if beside is not None:
+        notes = [note for note in notes if not note.endswith(NOTHING_YET)]
         found[WITH_CHOICES] = _with_choices(losses, counted, *beside, group if future else None, widen)
     for name, (own, said, span) in controls.items():
         found[name] = estimates.inside(

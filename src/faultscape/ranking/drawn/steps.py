@@ -44,6 +44,7 @@ class Steps:
     chances: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
+NOTHING_YET = "they change nothing yet"  # ends a note on draws without labels, unless choices count there
 WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 
@@ -112,7 +113,7 @@ def steps(
             " will count"
         )
     elif 0 < end < len(rows):
-        notes.append(f"{_draws(len(rows) - end)} after the last label: they change nothing yet")
+        notes.append(f"{_draws(len(rows) - end)} after the last label: {NOTHING_YET}")
     gone = np.array([row.image in lost or (k < end and not decided[k]) for k, row in enumerate(rows)], bool)
     passed = sum(not decided[k] and rows[k].image not in lost for k in range(end))
     if skipped := passed > SKIPPED * end:
