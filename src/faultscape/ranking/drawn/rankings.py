@@ -106,7 +106,7 @@ class Draws:
         counted = None
         choices = ChoiceSteps()
         if by_chance:
-            counted, choices, found = self._estimates(panel)
+            counted, choices, found = self.estimated(panel)
         else:
             note = (
                 f"{self.rows[0].selector} does not draw at random: no score of the pool can be estimated from"
@@ -187,7 +187,7 @@ class Draws:
     def _covers(self, image: str) -> bool:
         return self.where is None or image in self.where.images
 
-    def _estimates(self, panel: Panel) -> tuple[Steps, ChoiceSteps, Found]:
+    def estimated(self, panel: Panel) -> tuple[Steps, ChoiceSteps, Found]:
         """Return the draws and the choices that count, and the estimates that they allow."""
         images = panel.images
         scores = panel.scores

@@ -86,7 +86,7 @@ class Campaign:
         self._looked = time.monotonic()
         self._trouble = ""
         self.task = self._asked.task
-        self.rules = options.campaign.of(points=self.task == POINTS)
+        self.rules = options.campaign.of(points=self.task == POINTS, drawn=self._asked.drawn)
         self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
         )
