@@ -57,23 +57,6 @@ def _panoptic(folder: Path) -> str:
     return _first(coco_panoptic, folder, "tasks.json")
 
 
-def _pairs(folder: Path) -> str:
-    import faultscape as fs
-    from faultscape.formats.label_tools import label_studio_choices
-
-    path = folder / "tasks.json"
-    assert label_studio_choices.recognise(path) in (True, False)
-    checked = label_studio_choices.check(path)
-    try:
-        return [
-            *label_studio_choices.read_pairs(path)[1],
-            *label_studio_choices.read_questions(path)[1],
-            *checked,
-        ][0]
-    except fs.errors.LabellingError as error:
-        return str(error)
-
-
 def _said(folder: Path) -> str:
     from faultscape.formats.label_tools import label_studio
 
@@ -361,44 +344,6 @@ STUDIO = (
 )
 
 
-def _of_pairs(name: str, text: str, says: str) -> Case:
-    return Case(f"label studio choices: {name}", partial(_write, text), _pairs, says)
-
-
-def _pair(result: Any, meta: Any) -> str:
-    return json.dumps(
-        [{"id": 1, "data": {"left": "a", "right": "b", "meta": meta}, "annotations": [{"result": result}]}]
-    )
-
-
-META = {"ask": "pairwise", "image": "a", "first": "f", "second": "g", "swapped": False}
-CHOICES = (
-    _of_pairs("lists within lists", DEEP, "is not a Label Studio JSON file"),
-    _of_pairs(
-        "a choice that is a table",
-        _pair([{"type": "choices", "value": {"choices": [{"a": [1]}]}}], META),
-        "is not one of left, right",
-    ),
-    _of_pairs(
-        "a choice of a million letters",
-        _pair([{"type": "choices", "value": {"choices": ["x" * 1_000_000]}}], META),
-        "'x{40}' is not one of",
-    ),
-    _of_pairs(
-        "a side that is a list",
-        _pair([{"type": "pairwise", "value": {"selected": ["left"]}}], META),
-        "is not one of left, right",
-    ),
-    _of_pairs(
-        "a meta that is a list",
-        _pair([{"type": "pairwise", "value": {"selected": "left"}}], [1]),
-        "has no text `image`",
-    ),
-    _of_pairs("a model that is a table", _pair([], META | {"first": {}}), "has no text `first`"),
-    _of_pairs("results that are words", _pair("words", {}), "has no text `image`"),
-)
-
-
 def _instances(segmentation: Any, times: int = 1, *, side: int = 64, **changed: Any) -> str:
     row = json.dumps({"id": 1, "image_id": 1, "category_id": 1, "segmentation": segmentation})
     head = {
@@ -578,4 +523,4 @@ PANOPTIC = (
 )
 
 
-CASES: tuple[Case, ...] = (*STUDIO, *CHOICES, *COCO, *PANOPTIC)
+CASES: tuple[Case, ...] = (*STUDIO, *COCO, *PANOPTIC)

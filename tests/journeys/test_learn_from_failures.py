@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, OptionError, SelectionError, StudyError
 from faultscape.study.trained_images import FILE
-from faultscape.verbs.graph import nodes
+from faultscape.verbs.graph import Node, nodes
 from faultscape.verbs.train.result import Trained as TrainResult
 from made_training import FEW_WORDS, ONE, Trained, label, make_pool
 from refusals import refused, told
@@ -160,6 +161,36 @@ def test_a_network_is_stale_once_labels_of_its_images_changed_or_one_is_discarde
     shutil.rmtree(Path(pool.study, "models", "old"))
     assert state()[1][0] == "the network that it started from changed"
     assert state()[1][1].startswith("old, from which it started, is gone; train that again, or remove ")
+
+
+@pytest.mark.slow
+def test_a_network_whose_parent_is_renamed_continues_it_as_before(learnt: tuple[Trained, list[str]]) -> None:
+    pool, _ = learnt
+    study = pool.study
+    own = Path(study, "models", "old", "backbone.py")
+    fs.train(study, "third", init="old", backbone=f"{own}:net", data=FAILURES, plan=ONE)
+    fs.train(study, "alone", backbone=f"{own}:net", plan=ONE)
+    with refused(ModelError, "models/alone holds another network; choose another name$"):
+        fs.predict(study, rename={"old": "alone"})
+    fs.predict(study, rename={"old": "base", "third": "grown"})
+
+    def networks() -> dict[str, Node]:
+        return {one.name: one for one in nodes(fs.Study(study)) if one.artefact == "networks"}
+
+    assert {name: (one.state, one.why) for name, one in networks().items()} == dict.fromkeys(
+        ("alone", "base", "grown", "new", "other"), ("done", ())
+    )
+    assert "continues base on selection main" in networks()["new"].words
+    for name in ("alone", "grown"):
+        Path(study, "models", name, "weights.safetensors").unlink()
+        line = networks()[name].line
+        assert f"--backbone {Path(study, 'models', 'base', 'backbone.py')}:net" in line
+    assert "already trained" not in str(told(*shlex.split(line)[1:]))
+    assert networks()["grown"].state == "done"
+    data = fs.options.TrainingData(set_=["selection:main"])
+    again = fs.train(study, "new", init="base", backbone=pool.own, data=data, plan=ONE)
+    assert isinstance(again, TrainResult)
+    assert not again.new
 
 
 @pytest.mark.slow

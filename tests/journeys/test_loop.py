@@ -13,6 +13,7 @@ import made_training
 from faultscape.verbs import graph
 from faultscape.verbs.loop import work
 from faultscape.verbs.loop.result import Round
+from faultscape.verbs.rank import open_selections
 from refusals import refused_text, told
 
 pytestmark = pytest.mark.slow
@@ -68,22 +69,35 @@ def test_a_round_waits_for_labels_twice_and_then_says_what_it_brought(trained: m
     assert ("loop", "") not in anew.whys(study)
 
 
-def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(trained: made_training.Trained) -> None:
+def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(
+    trained: made_training.Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study = trained.study
     masks = str(trained.folder / "main" / "masks")
-    found = fs.loop(study, **ASKED, backbone=trained.own, masks=masks, rounds=2)  # type: ignore[arg-type]
+    asked = {**ASKED, "judged": 12, "backbone": trained.own, "masks": masks, "rounds": 2}
+    found = fs.loop(study, **asked)  # type: ignore[arg-type]
     assert [one.network for one in found.rounds] == ["other-1", "other-2"]
     assert found.rounds[1].parent == "other-1"
     now = fs.Study(study)
-    asked = {image for name in now.selections for image in now.selection(name).now.images}
+    drawn = {image for name in now.selections for image in now.selection(name).now.images}
     labelled = {image for image in now.labels() if not image.startswith("train")}
-    assert labelled == asked
+    assert labelled == drawn
     for one in found.rounds:
         judged = set(now.selection(f"{one.network}-judge").now.images)
         assert not judged & (now.trained_on(one.network) | now.trained_on(one.parent))
     # the images that a network learnt from stay what they are, though models came
     assert "--replace" not in fs.status(study).next
     assert "2 rounds of other" in str(fs.status(study))
+    # those that judged a round are not added to, however close models are, and the last ones speak
+    monkeypatch.setattr(open_selections, "is_decided", lambda *_: False)
+    lines = [node.line for node in graph.nodes(now) if node.line]
+    assert lines == [f"faultscape report {now.place} --selection other-2-judge"]
+    assert fs.verdict(study).selection == "other-2-judge"
+    fs.report(study, selection="other-2-judge")
+    done = fs.status(study)
+    assert (done.next, done.more, done.stuck) == ("", found.next, False)
+    assert done.about == "2 rounds of other are done; this begins the next"
+    assert done.verdict.hours == pytest.approx(5 * 1.5)
     said = told("loop", study, "--engine", "local")
     assert said[-3].startswith("other-3: ")
     assert said[-2] == "3 rounds done"

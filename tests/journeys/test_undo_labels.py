@@ -96,7 +96,7 @@ def test_labels_that_others_replace_are_kept(
 def test_what_is_not_tried_out_is_read_off_the_graph(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, settings = digest(study), read_settings(Path(study))
     monkeypatch.setattr(
-        "faultscape.reading.study.read_settings",
+        "faultscape.study.snapshot.read_settings",
         lambda _: settings.model_copy(update={"store": "s3://bucket/study"}),
     )
     # labels in a store are never written for a dry run

@@ -10,9 +10,8 @@ import pytest
 import faultscape as fs
 import made
 import made_answers
-from faultscape.reading import study as study_object
 from faultscape.reading.study import Study
-from faultscape.study import parts
+from faultscape.study import parts, snapshot
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Corpus, Image, write_corpus
 from faultscape.verbs.collect import settings
@@ -123,7 +122,7 @@ def test_manifests_are_read_once_however_many_shards_are_measured(
         fs.label.import_(str(study), str(corpus.truth))
         read = []
         monkeypatch.setattr(
-            study_object,
+            snapshot,
             "read_manifest",
             lambda folder, read=read: read.append(folder) or parts.read_manifest(folder),
         )

@@ -56,14 +56,23 @@ def scaled(boxes: Iterable[Box], size: tuple[int, int], to: tuple[int, int]) -> 
     """
     if size == to:
         return list(boxes)
+    sides = np.array([box[:4] for box in boxes], np.int64).reshape(-1, 4)
+    return [
+        Box(left, top, right, bottom, whole=False)
+        for left, top, right, bottom in scaled_sides(sides, size, to).tolist()
+        if left < right and top < bottom
+    ]
+
+
+def scaled_sides(sides: np.ndarray, size: tuple[int, int], to: tuple[int, int]) -> np.ndarray:
+    """Return (N, 4) the sides (left, top, right, bottom) of boxes (N, 4) as `scaled` moves them.
+
+    >>> scaled_sides(np.array([[0, 0, 3, 4], [3, 0, 4, 4]]), (4, 4), (2, 2)).tolist()
+    [[0, 0, 1, 2], [1, 0, 2, 2]]
+    """
     taken = [((2 * np.arange(new) + 1) * old) // (2 * new) for old, new in zip(size, to, strict=True)]
-    out = []
-    for box in boxes:
-        left, right = np.searchsorted(taken[0], (box.left, box.right)).tolist()
-        top, bottom = np.searchsorted(taken[1], (box.top, box.bottom)).tolist()
-        if left < right and top < bottom:
-            out.append(Box(left, top, right, bottom, whole=False))
-    return out
+    columns, rows = (np.searchsorted(at, sides[:, k::2]) for k, at in enumerate(taken))
+    return np.stack([columns[:, 0], rows[:, 0], columns[:, 1], rows[:, 1]], 1)
 
 
 def covered(boxes: Iterable[Box], shape: tuple[int, int]) -> np.ndarray:

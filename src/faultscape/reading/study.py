@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
-from functools import cached_property, partial, wraps
+from functools import cached_property
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from faultscape.errors import DamagedSelectionError, RankingError, StudyError, closest
-from faultscape.nouns import MAIN, Classes, JsonObject, Slots
+from faultscape.nouns import MAIN, Classes, Slots
 from faultscape.ranking.standings_json import from_json
 from faultscape.reading.answers import class_rows
 from faultscape.reading.choices import choice_rows
@@ -29,19 +27,17 @@ from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.points.truths import answer_rows
 from faultscape.reading.scorers import fitted_again
 from faultscape.reading.second_round import SecondRound, second_round
-from faultscape.study import lock, trained_images
+from faultscape.study import trained_images
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.points import PointAnswers
 from faultscape.study.answers.tags import Tag, Tags
-from faultscape.study.folder import existing, file_version
-from faultscape.study.json_text import read_object
-from faultscape.study.part_folders import MANIFEST
-from faultscape.study.parts import Part, key_of, read_manifest, there
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.folder import existing
+from faultscape.study.parts import Part, key_of, there
+from faultscape.study.snapshot import Snapshot, once
 from faultscape.study.tables import label_maps, pairs, selections
-from faultscape.study.tables.corpus import Corpus, Image, part_name
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups
 from faultscape.study.tables.removed_images import each_whole_digest, read_removed, removed_by_shard
@@ -52,30 +48,9 @@ if TYPE_CHECKING:
 
 LABELS = "labels"  # the default name of a truth
 _YET = ("yet", "of classes, only of unknown objects, by which `faultscape reliability` judges scores")
-# what a study knows before it reads anything
-_OF_ITSELF = ("root", "called", "_skip_damaged", "_open_database")
-
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
 
 
-def _once(
-    method: Callable[Concatenate[Study, Given], Found],
-) -> Callable[Concatenate[Study, Given], Found]:
-    """Make a method compute its result once for the same arguments, as a cached property does."""
-
-    @wraps(method)
-    def kept(self: Study, *args: Given.args, **kwargs: Given.kwargs) -> Found:
-        args = tuple(tuple(one) if isinstance(one, list) else one for one in args)  # type: ignore[assignment]
-        which = method.__name__, args, tuple(kwargs.items())
-        if which not in self.computed:
-            self.computed[which] = method(self, *args, **kwargs)
-        return self.computed[which]
-
-    return kept
-
-
-class Study:
+class Study(Snapshot):
     """The study in the folder ``root``, named ``called`` in commands. Damaged selections raise, or are left
     out, and named in ``damaged``, where one only looks (``skip_damaged``). People's answers are read from a
     ``database`` that is open already, if one is given. StudyError if there is no study, or a file of it is
@@ -85,124 +60,17 @@ class Study:
     <Study 'nowhere': no study yet>
     """
 
-    def __init__(
-        self,
-        root: str | os.PathLike[str],
-        called: str = "",
-        *,
-        skip_damaged: bool = False,
-        database: Database | None = None,
-    ) -> None:
-        if not isinstance(root, str | os.PathLike):
-            raise StudyError(f"Study: expected the path of a study's folder; got {root!r:.60}")
-        self.root = Path(root)
-        self.called = called or os.fspath(root)
-        self._skip_damaged = skip_damaged
-        self._open_database = database
-        self._files = dict[Path, tuple[object, Any]]()  # {file: its version when it was read, what it held}
-        self.computed = dict[tuple[object, ...], Any]()
-
-    @property
-    def place(self) -> str:
-        """The study as a command names it."""
-        return shlex.quote(self.called)
-
-    def __fspath__(self) -> str:
-        return str(self.root)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Study, skip_damaged=self._skip_damaged), (str(self.root), self.called)
-
-    def _file(self, file: Path, read: Callable[[], Found]) -> Found:
-        if file not in self._files:
-            # of parts in a store no version is known here
-            version = file_version(file) if file.name != MANIFEST or not self._has_store else object()
-            self._files[file] = version, read()
-        return self._files[file][1]
-
-    @property
-    def exists(self) -> bool:
-        """Whether there is a study in the folder."""
-        return (self.root / "study.toml").exists()
-
-    @property
-    def _has_store(self) -> bool:
-        return self.exists and bool(self.settings.store)
-
-    def skipping_damaged(self) -> Study:
-        """Return the same study, without selections that are damaged, to look at."""
-        study = Study(self.root, self.called, skip_damaged=True, database=self._open_database)
-        study._files = self._files
-        return study
-
-    def now(self) -> Study:
-        """Return the study as it is now, as an object of its own, which another thread may use: of the files
-        that this one read it reads those again that changed since.
-        """
-        study = Study(self.root, self.called, skip_damaged=self._skip_damaged, database=self._open_database)
-        study._files = self._unchanged()
-        return study
-
-    def reread(self) -> Study:
-        """Forget the files that changed since they were read, and all that was computed; return the study."""
-        itself = {name: self.__dict__[name] for name in _OF_ITSELF}
-        held = self._unchanged()
-        self.__dict__.clear()
-        self.__dict__.update(itself, _files=held, computed={})
-        return self
-
-    def _unchanged(self) -> dict[Path, tuple[object, Any]]:
-        # of a copy, since the thread to which this study belongs may be reading
-        files = self._files.copy().items()
-        return {file: (version, found) for file, (version, found) in files if file_version(file) == version}
-
-    @contextmanager
-    def writing(self, *, array: str = "", change: bool = False) -> Iterator[Study]:
-        """Hold the study exclusively (`study.lock.writing`), and yield it as it is under the lock."""
-        held = lock.writing(
-            self.root,
-            array=array,
-            change=change,
-            check=lambda _: self.reread().settings,
-            manifest=self.manifest,
-        )
-        with held:
-            yield self
-        self.reread()
-
-    @property
-    def settings(self) -> Settings:
-        """What study.toml holds."""
-        return self._file(self.root / "study.toml", lambda: read_settings(self.root))
-
-    @property
-    def corpus(self) -> Corpus:
-        """The table of all images."""
-        return self._file(self.root / "corpus.parquet", lambda: Corpus(self.root))
-
-    def manifest(self, folder: Path) -> Mapping[str, Part]:
-        """Return the parts that count of a folder of the study."""
-        return self._file(folder / MANIFEST, lambda: read_manifest(folder))
-
     def selection(self, name: str = MAIN) -> Selection:
         """Return a selection (main stands for the only one where there is no main); SelectionError if there
         is none of this name, DamagedSelectionError if it is damaged.
         """
         return self._read_selection(selections.the_name(self.root, name), seen=False)
 
-    @_once
+    @once
     def _read_selection(self, name: str, *, seen: bool) -> Selection:
         file = selections.path(self.root, name, "json")
         slots, drawn_from = self._file(file, lambda: selections.read_selection(self.root, name, seen=seen))
         return Selection(self, name, slots, drawn_from)
-
-    @_once
-    def document(self, path: Path) -> JsonObject | None:
-        """Return the JSON object of a file of the study, or None if it cannot be read."""
-        try:
-            return self._file(path, lambda: read_object(path.read_bytes())) if path.exists() else None
-        except (OSError, ValueError):
-            return None
 
     @property
     def classifies(self) -> bool:
@@ -251,7 +119,7 @@ class Study:
         outside = self.corpus.rows_outside(shards, "id")["id"].to_pylist() if shards else self.ids
         return frozenset(self.ids.difference(outside))
 
-    @_once
+    @once
     def _photos_key(self, images: tuple[str, ...] | None) -> str:
         if images is not None:
             rows = self.corpus.rows_of(images, "id", "digest")
@@ -301,7 +169,7 @@ class Study:
             )
         return StoredLabels.of_model(self, model)
 
-    @_once
+    @once
     def trained_on(self, model: str) -> frozenset[str]:
         """Return the images that do not judge a model: those that trained it, or stand for such."""
         record = trained_images.read_record(label_maps.predictions(self.root, model))
@@ -344,7 +212,7 @@ class Study:
         """
         return wanted(self, sorted(self.shard_sizes), [])
 
-    @_once
+    @once
     def drawn_from(self, models: Sequence[str]) -> str:
         """Return the current key of everything that a selection over these models is drawn from."""
         return corpus_key(self, models)
@@ -495,7 +363,7 @@ class Study:
         """
         return StoredLabels.of_truth(self, self.truth(truth))
 
-    @_once
+    @once
     def labels_gone(self, truth: str) -> dict[int, list[str]]:
         """Return {shard: its images that have a label of a truth and left the corpus}; their labels are kept
         but not counted.
@@ -512,7 +380,7 @@ class Study:
                     out[shard] = mine
         return out
 
-    @_once
+    @once
     def truth_key(self, truth: str) -> str:
         """Return a key of all labels of a truth, and of the answers that count with it."""
         parts = self.manifest(label_maps.truth(self.root, truth))
@@ -530,7 +398,7 @@ class Study:
             *([["points", *points]] if points else []),
         )
 
-    @_once
+    @once
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
         """Return how many images of a selection are labelled under a truth, by default the likely one."""
         if not truth:

@@ -30,7 +30,6 @@ LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours
 VOID_GREEN = (120, 235, 70)
 WRONG_BLACK = (0, 0, 0)
 _OUTLINE = (255, 128, 20)
-_CASING = (20, 20, 24)
 _FAINT = 1e-4  # the share of known pixels at which a score is darkest
 _GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
 _BLUES = (

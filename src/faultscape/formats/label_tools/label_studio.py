@@ -119,9 +119,7 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
         if not said:
             data = task.get("data")
             where = f"{path}, {task_name(task, number)}"
-            said = [
-                Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)
-            ]
+            said = [Said(data if isinstance(data, dict) else {}, "", [], where=where)]
         labels += [_label(each) for each in said]
     return labels
 

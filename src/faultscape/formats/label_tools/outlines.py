@@ -63,17 +63,6 @@ def nested_outlines(
     return found
 
 
-def differing(ids: np.ndarray, again: np.ndarray) -> int:
-    """Return the number of pixels in which two (H, W) maps differ; LabellingError if their sizes differ.
-
-    >>> differing(np.array([[1, 2]]), np.array([[1, 3]]))
-    1
-    """
-    if ids.shape != again.shape:
-        raise LabellingError(f"two maps of one image have the shapes {ids.shape} and {again.shape}")
-    return int(np.count_nonzero(ids != again))
-
-
 def _patches(ids: np.ndarray) -> list[tuple[tuple[int, int, int, int], int, np.ndarray]]:
     """Return (left, top, width, height), id and pixels of each patch of a map, with the pixels in its box as
     0 and 1.

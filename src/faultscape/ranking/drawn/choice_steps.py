@@ -30,7 +30,7 @@ from faultscape.standings import SKIPPED
 
 Votes: TypeAlias = Mapping[tuple[str, str, str], Mapping[str, float]]
 
-LEAST_MASKS = 15  # images with masks and choices
+LEAST_MASKS = 10  # images with masks and choices
 BESIDE = "beside masks"  # the words by which notes on choices are known
 
 

@@ -132,8 +132,3 @@ def _mark(entry: MetricEntry, name: str, *, few: bool) -> Mark:
     low = entry["per_class_low"][name]
     high = entry["per_class_high"][name]
     return Mark(value, low, high, "few" if few else "")
-
-
-def few_classes(table: Table) -> Sequence[str]:
-    """Return the classes that few points decide, for every model."""
-    return [row.model for row in table.rows if row.kind == "few"]

@@ -9,19 +9,14 @@ truth, image and annotator counts. Rows store the class names of their time; rea
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.maps.boxes import Box, fault_of
-from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import RenamedClasses
-from faultscape.study.answers.question_table import QuestionTable
+from faultscape.study.answers.question_table import ClassTable
 from faultscape.study.answers.schema import BOXES, LABELS
-from faultscape.study.settings import ClassSettings, read_settings
 
-_COLUMNS = ("number", "image", "said", "annotator", "truth", "key", "time")
 Named = tuple[str, Box]
 
 
@@ -102,49 +97,6 @@ def joined(answers: Collection[BoxAnswer]) -> dict[str, list[Box]]:
     return out
 
 
-class BoxAnswers(QuestionTable[BoxAnswer]):
-    """The boxes of one study. ``classes`` returns its classes, by default as study.toml names them whenever
-    boxes are read.
-    """
-
-    table = BOXES
-    says = "said"
-    question = staticmethod(lambda row: BoxQuestion(row.image, row.annotator))
-    meaning = staticmethod(lambda row: row.said or None)
-
-    def __init__(
-        self,
-        root: Path,
-        database: Database | None = None,
-        classes: Callable[[], ClassSettings] | None = None,
-    ) -> None:
-        super().__init__(root, database)
-        self._root = root
-        self._settings = classes or (lambda: read_settings(root).classes)
-
-    @property
-    def _classes(self) -> RenamedClasses:
-        return RenamedClasses(self._root, self._held, "class of a box", self._settings)
-
-    def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[BoxAnswer]:
-        if not (rows := self._held.read(BOXES, *_COLUMNS, after=after, **self._where(truth, image))):
-            return []
-        classes = self._classes
-        return [BoxAnswer(on, _renamed(classes, said, number), *more) for number, on, said, *more in rows]
-
-    def answers(self, truth: str = LABELS) -> list[BoxAnswer]:
-        """Return the boxes of a truth that count: the latest of each person and image, in the order in which
-        they first came.
-        """
-        return self.latest(truth)
-
-    def rename(self, renamed: Mapping[str, str]) -> None:
-        """Rename classes of the study's list in all boxes so far, {name: one that no class has}."""
-        if rows := self._held.read(BOXES, "number", "said"):
-            words = [(number, word) for number, said in rows for word in _names(said)]
-            self._classes.rename(rows[-1][0], words, renamed)
-
-
 def _boxes(said: str) -> tuple[Named, ...]:
     rows = json.loads(said)["boxes"]
     return tuple(
@@ -157,9 +109,22 @@ def _names(said: str) -> set[str]:
     return {*held["boxed"], *(row[0] for row in held["boxes"])}
 
 
-def _renamed(classes: RenamedClasses, said: str, number: int) -> str:
-    now = {name: classes.now(name, number) for name in _names(said)}
-    if all(name == new for name, new in now.items()):
+def _renamed(said: str, now: Callable[[str], str]) -> str:
+    names = {name: now(name) for name in _names(said)}
+    if all(name == new for name, new in names.items()):
         return said
     boxed = json.loads(said)["boxed"]
-    return text_of([now[name] for name in boxed], [(now[name], box) for name, box in _boxes(said)])
+    return text_of([names[name] for name in boxed], [(names[name], box) for name, box in _boxes(said)])
+
+
+class BoxAnswers(ClassTable[BoxAnswer]):
+    """The boxes of one study."""
+
+    table = BOXES
+    row = BoxAnswer
+    says = "said"
+    kind = "class of a box"
+    question = staticmethod(lambda row: BoxQuestion(row.image, row.annotator))
+    meaning = staticmethod(lambda row: row.said or None)
+    words = staticmethod(_names)
+    renamed = staticmethod(_renamed)

@@ -9,32 +9,13 @@ store the class names of their time; readers get the current names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.nouns import BORDER, CANNOT_TELL, VOID
-from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import RenamedClasses
-from faultscape.study.answers.question_table import QuestionTable
+from faultscape.study.answers.question_table import ClassTable
 from faultscape.study.answers.schema import LABELS, POINTS
-from faultscape.study.settings import ClassSettings, read_settings
-
-_COLUMNS = (
-    "number",
-    "image",
-    "row",
-    "column",
-    "answer",
-    "annotator",
-    "truth",
-    "repeat",
-    "seconds",
-    "shown",
-    "key",
-    "time",
-)
 
 
 @dataclass(frozen=True)
@@ -92,52 +73,9 @@ def classes_seen(answer: str, names: Collection[str]) -> tuple[str, ...] | None:
     return None
 
 
-class PointAnswers(QuestionTable[PointAnswer]):
-    """The answers to points of one study. ``classes`` returns its classes, by default as study.toml names
-    them whenever answers are read.
-    """
-
-    table = POINTS
-    says = "answer"
-    question = staticmethod(point_question)
-    meaning = staticmethod(lambda row: row.answer or None)
-
-    def __init__(
-        self,
-        root: Path,
-        database: Database | None = None,
-        classes: Callable[[], ClassSettings] | None = None,
-    ) -> None:
-        super().__init__(root, database)
-        self._root = root
-        self._settings = classes or (lambda: read_settings(root).classes)
-
-    @property
-    def _classes(self) -> RenamedClasses:
-        return RenamedClasses(self._root, self._held, "class of a point", self._settings)
-
-    def rows(
-        self, truth: str | None = None, *, after: int = 0, image: str | None = None
-    ) -> list[PointAnswer]:
-        if not (rows := self._held.read(POINTS, *_COLUMNS, after=after, **self._where(truth, image))):
-            return []
-        classes = self._classes
-        return [
-            PointAnswer(on, row, column, _renamed(classes, said, number), *more)
-            for number, on, row, column, said, *more in rows
-        ]
-
-    def answers(self, truth: str = LABELS) -> list[PointAnswer]:
-        """Return the answers of a truth that count: the latest per person and question, in the order in which
-        the questions were first answered.
-        """
-        return self.latest(truth)
-
-    def rename(self, renamed: Mapping[str, str]) -> None:
-        """Rename classes of the study's list in all answers so far, {name: one that no class has}."""
-        if rows := self._held.read(POINTS, "number", "answer"):
-            words = [(number, word) for number, said in rows for word in (said, *_parts(said))]
-            self._classes.rename(rows[-1][0], words, renamed)
+def _words(answer: str) -> tuple[str, ...]:
+    """Return the names that an answer may hold: all of it, and those of a border."""
+    return (answer, *_parts(answer))
 
 
 def _parts(answer: str) -> tuple[str, ...]:
@@ -145,8 +83,21 @@ def _parts(answer: str) -> tuple[str, ...]:
     return tuple(answer.split(BORDER)) if BORDER in answer else ()
 
 
-def _renamed(classes: RenamedClasses, answer: str, number: int) -> str:
-    whole = classes.now(answer, number)
+def _renamed(answer: str, now: Callable[[str], str]) -> str:
+    whole = now(answer)
     if whole != answer or not (parts := _parts(answer)):
         return whole
-    return BORDER.join(classes.now(word, number) for word in parts)
+    return BORDER.join(now(word) for word in parts)
+
+
+class PointAnswers(ClassTable[PointAnswer]):
+    """The answers to points of one study."""
+
+    table = POINTS
+    row = PointAnswer
+    says = "answer"
+    kind = "class of a point"
+    question = staticmethod(point_question)
+    meaning = staticmethod(lambda row: row.answer or None)
+    words = staticmethod(_words)
+    renamed = staticmethod(_renamed)

@@ -8,14 +8,16 @@ and ``time``. Rows are only added.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.new_rows import new_rows
-from faultscape.study.answers.schema import TRAINING
+from faultscape.study.answers.new_rows import RenamedClasses, new_rows
+from faultscape.study.answers.schema import LABELS, TRAINING
+from faultscape.study.settings import ClassSettings, read_settings
 
 Row = TypeVar("Row")
 
@@ -82,3 +84,52 @@ class QuestionTable(ABC, Generic[Row]):
 
     def _where(self, truth: str | None, image: str | None) -> dict[str, str]:
         return {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
+
+
+class ClassTable(QuestionTable[Row]):
+    """The answers of one study that name classes in the text that they say; ``kind`` is what renaming one of
+    these classes is stored as, ``words`` the names that a text may hold, ``renamed`` the text with each name
+    replaced by what a function returns. ``classes`` returns the classes of the study, by default as
+    study.toml names them whenever answers are read.
+    """
+
+    row: ClassVar[type[Any]]
+    kind: ClassVar[str]
+    words: ClassVar[staticmethod[[str], Iterable[str]]]
+    renamed: ClassVar[staticmethod[[str, Callable[[str], str]], str]]
+
+    def __init__(
+        self,
+        root: Path,
+        database: Database | None = None,
+        classes: Callable[[], ClassSettings] | None = None,
+    ) -> None:
+        super().__init__(root, database)
+        self._root = root
+        self._settings = classes or (lambda: read_settings(root).classes)
+
+    @property
+    def _classes(self) -> RenamedClasses:
+        return RenamedClasses(self._root, self._held, self.kind, self._settings)
+
+    def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Row]:
+        columns = [column.name for column in fields(self.row)]
+        rows = self._held.read(self.table, "number", *columns, after=after, **self._where(truth, image))
+        classes = self._classes
+        said = columns.index(self.says)
+        return [
+            self.row(*of[:said], self.renamed(of[said], partial(classes.now, number=number)), *of[said + 1 :])
+            for number, *of in rows
+        ]
+
+    def answers(self, truth: str = LABELS) -> list[Row]:
+        """Return the answers of a truth that count: the latest per person and question, in the order in which
+        the questions were first answered.
+        """
+        return self.latest(truth)
+
+    def rename(self, renamed: Mapping[str, str]) -> None:
+        """Rename classes of the study's list in all answers so far, {name: one that no class has}."""
+        if rows := self._held.read(self.table, "number", self.says):
+            words = [(number, word) for number, said in rows for word in self.words(said)]
+            self._classes.rename(rows[-1][0], words, renamed)

@@ -9,11 +9,46 @@ image are IGNORED. Network input is (x / 255 - mean) / standard deviation, (3, H
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from faultscape.uncertainty.training.box_labels import BoxLabels, BoxTarget, target_of
 from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.plan import CompletePlan, Size
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a crop lies: the size to which its image is resized, its rows and columns there, and whether it
+    is mirrored.
+    """
+
+    size: Size
+    rows: slice
+    columns: slice
+    mirrored: bool
+
+    def boxes(self, about: BoxLabels, seen: np.ndarray, channels: int) -> BoxTarget:
+        """Return what the boxes of an image say about this crop of it, (h, w, 3) uint8."""
+        part = about.resized(self.size).cut(self.rows, self.columns)
+        inside = np.zeros(seen.shape[:2], bool)
+        inside[: part.size[1], : part.size[0]] = True
+        if self.mirrored:
+            part, inside = part.mirrored(seen.shape[1]), inside[:, ::-1]
+        return target_of(part, seen, inside, channels)
+
+
+def cut_of(size: Size, plan: CompletePlan, rng: np.random.Generator) -> Cut:
+    """Return where a random crop of an image of a size (width, height) lies."""
+    factor = math.exp(rng.uniform(math.log(plan.scale[0]), math.log(plan.scale[1])))
+    left, top, mirrored = rng.random(3)
+    width, height = (max(1, round(length * factor)) for length in plan.size or size)
+    columns, rows = (
+        _part(length, window, at)
+        for length, window, at in ((width, plan.crop[0], left), (height, plan.crop[1], top))
+    )
+    return Cut((width, height), rows, columns, plan.flip and mirrored < 0.5)
 
 
 def crop(
@@ -28,21 +63,21 @@ def crop(
     >>> seen.shape, said.tolist()
     ((2, 4, 3), [[0, 0, 0, -100], [0, 0, 0, -100]])
     """
-    factor = math.exp(rng.uniform(math.log(plan.scale[0]), math.log(plan.scale[1])))
-    left, top, mirrored = rng.random(3)
-    width, height = plan.size or (photo.shape[1], photo.shape[0])
-    photo, labels = resized(photo, labels, (max(1, round(width * factor)), max(1, round(height * factor))))
+    return cropped(photo, labels, plan, cut_of((photo.shape[1], photo.shape[0]), plan, rng))
+
+
+def cropped(
+    photo: np.ndarray, labels: np.ndarray, plan: CompletePlan, cut: Cut
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the image and the labels of a crop that lies where ``cut`` says."""
+    photo, labels = resized(photo, labels, cut.size)
     wide, tall = plan.crop
-    rows, columns = (
-        _part(length, window, at)
-        for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left))
-    )
     seen = np.zeros((tall, wide, 3), np.uint8)
     said = np.full((tall, wide), IGNORED, np.int16)
-    part = photo[rows, columns]
+    part = photo[cut.rows, cut.columns]
     seen[: part.shape[0], : part.shape[1]] = part
-    said[: part.shape[0], : part.shape[1]] = labels[rows, columns]
-    if plan.flip and mirrored < 0.5:
+    said[: part.shape[0], : part.shape[1]] = labels[cut.rows, cut.columns]
+    if cut.mirrored:
         seen = seen[:, ::-1]
         said = said[:, ::-1]
     return seen, said
@@ -70,4 +105,4 @@ def pixels(photo: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -
 def _part(length: int, window: int, at: float) -> slice:
     free = max(0, length - window)
     first = min(free, int(at * (free + 1)))
-    return slice(first, first + window)
+    return slice(first, min(length, first + window))

@@ -14,7 +14,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,10 @@ from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
-from faultscape.uncertainty.training.crops import crop, pixels
-from faultscape.uncertainty.training.losses import LossOptions, Shares
+from faultscape.uncertainty.training.box_labels import BoxLabels, BoxTarget
+from faultscape.uncertainty.training.box_losses import weight_at
+from faultscape.uncertainty.training.crops import cropped, cut_of, pixels
+from faultscape.uncertainty.training.losses import LossOptions, Shares, channels_of
 from faultscape.uncertainty.training.patches import Photos, paste
 from faultscape.uncertainty.training.plan import CompletePlan
 
@@ -47,7 +49,8 @@ class Task:
     """What a network learns from: the number of ``images``, how one is ``read`` and what it is ``called``,
     the ``loss``, the class ``weights``, the normalisation of its input, the ``smoothing`` of a prior
     network's labels, and other images of which pieces are ``pasted`` into the crops, if any. Of the first
-    ``new`` images half of each batch is drawn, the rest from the others; 0 if all count the same.
+    ``new`` images half of each batch is drawn, the rest from the others; 0 if all count the same. ``boxes``
+    returns those of an image that has boxes and no labels, None for any other.
     """
 
     images: int
@@ -60,6 +63,7 @@ class Task:
     smoothing: Smoothing = "each"
     pasted: Photos | None = None
     new: int = 0
+    boxes: Callable[[int], BoxLabels | None] | None = None
 
     @property
     def an_epoch(self) -> int:
@@ -119,20 +123,22 @@ def train(
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     options = LossOptions(task.loss, plan.outside_weight, task.smoothing)
     shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
+    channels = channels_of(net)
     saved = time.monotonic()
-    batches = _batches(plan, task, range(done, total), machine.readers)
+    batches = _batches(plan, task, range(done, total), machine.readers, channels)
     if "scaler" in about and accelerator.scaler is not None:
         accelerator.scaler.load_state_dict(about["scaler"])
     skipped = 0
-    for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
+    for step, (images, labels, boxes, names) in zip(range(done, total), batches, strict=True):
         begun = time.perf_counter()
         rate = plan.rate_at(step, task.an_epoch)
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
+        options = replace(options, pairs=weight_at(step, total))
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
-            value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, options, say)
+            value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, options, say, boxes)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         skipped = 0 if np.isfinite(norm) else skipped + 1
         if not np.isfinite(value) or skipped > (_SKIPPED if machine.precision == "fp16" else 0):
@@ -205,19 +211,23 @@ def _in_turn(seed: int, stream: int, images: int, first: int, end: int) -> list[
 
 
 def _batches(
-    plan: CompletePlan, task: Task, steps: Sequence[int], readers: int
-) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) for each step, reading the next ones
-    meanwhile.
+    plan: CompletePlan, task: Task, steps: Sequence[int], readers: int, channels: int
+) -> Iterator[tuple[Tensor, Tensor, list[BoxTarget | None], list[int]]]:
+    """Yield (images (N, 3, h, w), labels (N, h, w), what boxes say, their numbers) for each step, reading the
+    next ones meanwhile.
     """
 
-    def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray, BoxTarget | None]:
         photo, labels = task.read(number)
-        photo, labels = crop(photo, labels, plan, np.random.default_rng([plan.seed, step, place]))
+        size = photo.shape[1], photo.shape[0]
+        cut = cut_of(size, plan, np.random.default_rng([plan.seed, step, place]))
+        photo, labels = cropped(photo, labels, plan, cut)
+        about = None if task.boxes is None else task.boxes(number)
         if task.pasted is not None:  # by a stream of its own, so that crops stay what they are without
             own = np.random.default_rng([plan.seed, step, place, _PASTED])
             photo, labels = paste(photo, labels, task.pasted, own)
-        return pixels(photo, task.mean, task.std), labels
+        boxes = None if about is None else cut.boxes(about, photo, channels)
+        return pixels(photo, task.mean, task.std), labels, boxes
 
     with ThreadPoolExecutor(readers) as pool:
         waiting: list[tuple[list[int], list[Any]]] = []
@@ -233,8 +243,9 @@ def _batches(
             if len(waiting) > _AHEAD or (step < 0 and waiting):
                 numbers, futures = waiting.pop(0)
                 made = [future.result() for future in futures]
-                images, labels = (torch.from_numpy(np.stack(values)) for values in zip(*made, strict=True))
-                yield images, labels, numbers
+                *arrays, boxes = zip(*made, strict=True)
+                images, labels = (torch.from_numpy(np.stack(values)) for values in arrays)
+                yield images, labels, [*boxes], numbers
 
 
 def _optimiser(net: nn.Module, plan: CompletePlan) -> torch.optim.Optimizer:

@@ -32,6 +32,8 @@ from faultscape.uncertainty import tensors
 from faultscape.uncertainty.dirichlet import WEIGHT, concentrations, divergence_of, sharp
 from faultscape.uncertainty.heads.channels import Doubt, Head, some_logits
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
+from faultscape.uncertainty.training.box_labels import BoxTarget
+from faultscape.uncertainty.training.box_losses import box_counts_of, box_loss
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
@@ -232,11 +234,12 @@ def in_memory(image: Tensor) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LossOptions:
-    """Which loss is trained with, as `loss` takes it."""
+    """Which loss is trained with, as `loss` takes it, and the weight of ``pairs`` in images with boxes."""
 
     name: LossName = "ce"
     outside_weight: float = 1.0
     smoothing: Smoothing = "each"
+    pairs: float = 1.0
 
 
 class Shares:
@@ -258,19 +261,26 @@ class Shares:
         weights: Tensor | None,
         options: LossOptions,
         say: Callable[[str], None],
+        boxes: Sequence[BoxTarget | None] = (),
     ) -> float:
-        """Fill the gradients of a batch and return its loss."""
+        """Fill the gradients of a batch and return its loss: that of its labels, and of what ``boxes`` say
+        where they are all that is known of an image.
+        """
         name = options.name
-        of = counts_of(labels, weights, name, _channels(net))
+        of = counts_of(labels, weights, name, channels_of(net))
+        boxes = boxes or [None] * len(images)
+        boxed = box_counts_of(boxes, options.pairs)
 
         def share(
-            part: Tensor, said: Tensor
+            part: Tensor, said: Tensor, shown: Sequence[BoxTarget | None]
         ) -> float:  # a separate function, so that it releases everything when it fails
             for head in self._processes:
                 head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
             with accelerator.autocast():
                 given = net(part)
             value = loss(given, said, weights, name, options.outside_weight, of, options.smoothing)
+            if any(shown):
+                value = value + box_loss(given, shown, boxed)
             accelerator.backward(value)
             return float(value.detach())
 
@@ -279,8 +289,9 @@ class Shares:
             for head in self._processes:
                 head.begin_batch()
             try:
-                parts = zip(images.split(self.most), labels.split(self.most), strict=True)
-                total = sum(share(part, said) for part, said in parts)
+                split = [boxes[k : k + self.most] for k in range(0, len(boxes), self.most)]
+                parts = zip(images.split(self.most), labels.split(self.most), split, strict=True)
+                total = sum(share(*part) for part in parts)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -306,5 +317,6 @@ class Shares:
         )
 
 
-def _channels(net: nn.Module) -> int:
+def channels_of(net: nn.Module) -> int:
+    """Return how many classes the head of a network has."""
     return next(module.classes for module in net.modules() if isinstance(module, Head))

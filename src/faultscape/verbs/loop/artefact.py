@@ -10,6 +10,7 @@ from faultscape.reading.artefact import Artefact, Input, Instance
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.parts import key_of
+from faultscape.verbs.loop.signature import LEAST
 
 CALLED = "called"  # what the first network was called when the rounds began, as selections still are
 NETWORK = "network"  # the network that the open round trains, '' between rounds
@@ -41,6 +42,29 @@ def labels_waited_for(study: Study, selection: str) -> str:
 def _left(study: Study, selection: str) -> int:
     """Return how many images of a selection have no label yet."""
     return study.selection(selection).now.asked - study.label_count(selection).labelled
+
+
+def unused_images(study: Study) -> int:
+    """Return how many images of the pool trained no model of a study."""
+    trained = frozenset[str]().union(*(study.trained_on(name) for name in study.models))
+    return sum(role == "pool" and id_ not in trained for id_, role in study.corpus.each_row("id", "role"))
+
+
+def next_round(study: Study) -> tuple[str, str, int]:
+    """Return the line that begins another round of a study whose rounds are complete, why, and how many
+    images the round learns from; ('', '', 0) without rounds, or where too few images are left to judge it.
+    """
+    held = study.document(LOOP.path(study)) or {}
+    rounds = held.get("rounds")
+    images = held.get("images")
+    if not rounds or not isinstance(rounds, list) or held.get(OPEN) or not isinstance(images, int):
+        return "", "", 0
+    if unused_images(study) < images + LEAST["judged"]:
+        return "", "", 0
+    done = (
+        f"{counted(len(rounds), 'round')} of {held.get('model')} {'is' if len(rounds) == 1 else 'are'} done"
+    )
+    return f"faultscape loop {study.place}", f"{done}; this begins the next", images
 
 
 def _labels(made: Instance) -> str | None:

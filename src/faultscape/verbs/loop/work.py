@@ -36,7 +36,7 @@ from faultscape.verbs.compare import compare
 from faultscape.verbs.graph import undone
 from faultscape.verbs.label import import_
 from faultscape.verbs.label.artefact import export_line
-from faultscape.verbs.loop.artefact import CALLED, LOOP, NETWORK, OPEN, labels_waited_for
+from faultscape.verbs.loop.artefact import CALLED, LOOP, NETWORK, OPEN, labels_waited_for, unused_images
 from faultscape.verbs.loop.page import write_page
 from faultscape.verbs.loop.result import FAILS, Looped, Round
 from faultscape.verbs.loop.signature import LEAST
@@ -213,9 +213,7 @@ class _Round:
 
     def _refuse_small_pool(self) -> None:
         """Raise SelectionError if a round would leave too few images to judge it on, before people label."""
-        trained = frozenset[str]().union(*(self.study.trained_on(name) for name in self.study.models))
-        rows = self.study.corpus.each_row("id", "role")
-        left = sum(role == "pool" and id_ not in trained for id_, role in rows)
+        left = unused_images(self.study)
         images = int(self.asked["images"])
         if left < images + LEAST["judged"]:
             raise SelectionError(

@@ -33,6 +33,7 @@ from faultscape.study.tables.pairs import PairPart
 from faultscape.terminal_lines import option_words
 from faultscape.verbs.loop.artefact import rename_networks
 from faultscape.verbs.options import PredictOptions
+from faultscape.verbs.train.artefact import rename_parent
 
 # below reliability, one file per model: what was drawn or counted before
 _KEPT = ("pictures", "components")
@@ -178,6 +179,10 @@ def _check(study: Study, renamed: Mapping[str, str], removed: Collection[str]) -
                 f"--rename {old}={new}: there are files of an earlier model {new!r}; choose another name, or"
                 f" --remove {new} first"
             )
+        if (root / "models" / old).exists() and (root / "models" / new).exists():
+            raise ModelError(
+                f"--rename {old}={new}: {root / 'models' / new} holds another network; choose another name"
+            )
         for name in selections.names(root):
             if new in study.selection(name).slots.models:
                 raise ModelError(
@@ -235,6 +240,8 @@ def _apply(study: Study, renamed: Mapping[str, str], removed: Collection[str], n
         for kept in _KEPT:
             (root / "reliability" / kept / f"{name}.json").unlink(missing_ok=True)
     for old, new in renamed.items():
+        if (root / "models" / old).exists():
+            rename_parent(root, old, new)
         for kept in _KEPT:
             with suppress(FileNotFoundError):
                 (root / "reliability" / kept / f"{old}.json").replace(

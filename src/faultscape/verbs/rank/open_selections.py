@@ -31,7 +31,8 @@ _ENOUGH_FOR_BEST = 5 * ROUND
 
 def open_selections(study: Study) -> list[str]:
     """Return the selections of images drawn for all current models whose labels, all of them in and ranked,
-    do not decide which model is best, while the pool has more images.
+    do not decide which model is best, while the pool has more images. Those that judged a round of `loop` are
+    what they are.
     """
     return [name for name in study.selections if _is_open(study, name)]
 
@@ -77,6 +78,8 @@ def _is_open(study: Study, name: str) -> bool:
     if not labels.LABELS_OF_SELECTION.is_done(study, name) or not STANDINGS.is_done(study, name):
         return False
     if _has_no_intervals(study, name):
+        return False
+    if name in selection.judges_of_rounds(study):
         return False
     if learns(slots.definition) and len(slots.rows) >= _ENOUGH_FOR_BEST and not says_how_sure(study, name):
         return False

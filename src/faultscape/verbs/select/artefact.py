@@ -68,11 +68,13 @@ def is_replaced(study: Study, name: str) -> bool:
 
 def in_order(study: Study) -> list[str]:
     """Return the selections in the order in which they are ranked and reported: first those drawn for all
-    models, which show which model is better, then those that show where models fail, then replaced ones.
+    models, which show which model is better, then those that show where models fail, then those that judged
+    an earlier round of `loop`, then replaced ones.
     """
+    past = judges_of_rounds(study)[:-1]
     return sorted(
         study.selections,
-        key=lambda name: (is_replaced(study, name), not study.selections[name].slots.for_all),
+        key=lambda name: (is_replaced(study, name), name in past, not study.selections[name].slots.for_all),
     )
 
 
@@ -84,20 +86,20 @@ def _learnt_from(study: Study, name: str) -> str:
     return cast("dict[str, str]", study.computed[which]).get(name, "")
 
 
-def _judged_a_round(study: Study, name: str) -> bool:
-    """Whether a complete round of `loop` was judged on a selection."""
+def judges_of_rounds(study: Study) -> list[str]:
+    """Return the selections on which the complete rounds of `loop` were judged, in their order."""
     held = study.document(study.root / "loop.json") or {}
     rounds = held.get("rounds")
     number = len(rounds) if isinstance(rounds, list) else 0
     called = held.get("called") or held.get("model")
-    return name in [f"{called}-{k + 1}-judge" for k in range(number)]
+    return [f"{called}-{k + 1}-judge" for k in range(number)]
 
 
 def is_superseded(study: Study, name: str) -> bool:
     """Whether nothing is left to do for a selection because another replaced it, a complete round of `loop`
     was judged on it, or a network learnt from it and models came since.
     """
-    if is_replaced(study, name) or _judged_a_round(study, name):
+    if is_replaced(study, name) or name in judges_of_rounds(study):
         return True
     if _learnt_from(study, name) and SELECTION.changed(study, name) == {"added"}:
         return True

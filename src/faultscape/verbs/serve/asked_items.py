@@ -10,7 +10,7 @@ drawn.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from faultscape.nouns import Slots
@@ -71,11 +71,6 @@ def item_id(*words: str) -> str:
     return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
 
 
-def second_is_left(id_: str) -> bool:
-    """Whether the second model of an item is on the left if nothing else decides: half of the time."""
-    return int(id_[:2], 16) % 2 == 1
-
-
 def choice_items(slots: Slots, pairs: Collection[tuple[str, str]] = ()) -> list[ChoiceItem]:
     """Return the choices between two models that a selection asks for, in its order: of duels, and on drawn
     images between the models of each of ``pairs``.
@@ -128,8 +123,3 @@ def open_pixels(study: Study, drawn: Sequence[Pixel], truth: str, together: int)
 def point_id(image: str, row: int, column: int) -> str:
     """Return the id of the question what a pixel of an image shows."""
     return item_id(POINTS, image, str(row), str(column))
-
-
-def by_id(items: Iterable[Item]) -> dict[str, Item]:
-    """Return {id: item}."""
-    return {item.id: item for item in items}

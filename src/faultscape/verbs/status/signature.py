@@ -21,7 +21,7 @@ class Status(Result):
 
     ``next`` is '' when all is done, or, if stuck, when someone must fix something first, as the sentences
     explain. ``more``, where nothing is next, is the command that adds images because too few are labelled to
-    rank the models; else ''.
+    rank the models, or for another round of `loop`; else ''.
     """
 
     columns: ClassVar[tuple[Column, ...]] = (

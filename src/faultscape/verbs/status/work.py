@@ -17,6 +17,7 @@ from faultscape.terminal_lines import option_words
 from faultscape.verbs.compare.artefact import kept_warnings
 from faultscape.verbs.graph import Node, is_stuck, next_line, nodes
 from faultscape.verbs.label.artefact import LABELS_OF_SELECTION, export_line
+from faultscape.verbs.loop.artefact import next_round
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import is_decided, points_needed
 from faultscape.verbs.status.more_images import line_for_more
@@ -55,7 +56,9 @@ def _read_status(study: Study) -> Status:
         return Status(study.called, rows, f"faultscape select {study.place} --remove {shlex.quote(first)}")
     line = next_line(node for node in found if not _is_needless(study, node))
     stuck = is_stuck(found)
-    more, why, drawing = ("", "", 0) if line or stuck else line_for_more(study)
+    more, why, drawing = ("", "", 0) if line or stuck else next_round(study)
+    if not (line or stuck or more):
+        more, why, drawing = line_for_more(study)
     said = verdict_of(study, found, line or more, drawing)
     about = why or _about(study, found, line) or ("" if line else _equal_by_points(study, said))
     odd = kept_warnings(study)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from faultscape import plug
@@ -20,12 +22,14 @@ from faultscape.reading.artefact import (
     texts,
 )
 from faultscape.reading.study import Study
+from faultscape.study.folder import put
+from faultscape.study.json_text import read_object
 from faultscape.study.parts import key_of
 from faultscape.study.trained_images import ON, images_of
 from faultscape.uncertainty.catalogue import HEADS
 from faultscape.uncertainty.sealed_files import is_sealed
 from faultscape.verbs.inputs import CLASSES, SETS
-from faultscape.verbs.train.label_parts import key_of_labels, label_parts
+from faultscape.verbs.train.label_parts import key_of_boxes, key_of_labels, label_parts
 from faultscape.verbs.train.options import MEMBER_BLOCKS
 from faultscape.verbs.train.withheld import find_withheld
 
@@ -35,6 +39,27 @@ NETWORK = "network.json"
 WEIGHTS = "weights.safetensors"
 BEGUN = "begun.json"
 OWN_FILE = "backbone.py"
+
+
+def rename_parent(root: Path, old: str, new: str) -> None:
+    """Let the networks of a study that started from one of them, or run its code, name it by its new name,
+    before its folder is moved; twice is as good as once.
+    """
+    was, now = (os.path.abspath(root / MODELS / name) for name in (old, new))
+    for file in (of for name in (NETWORK, BEGUN) for of in sorted(root.glob(f"{MODELS}/*/{name}"))):
+        with suppress(OSError, ValueError):  # a damaged one stays as it is
+            held = read_object(file.read_bytes())
+            made = held.get("provenance")
+            options = made.get("arguments") if isinstance(made, dict) else held
+            if not isinstance(options, dict):
+                continue
+            moved: JsonObject = {"init": new} if options.get("init") == old else {}
+            if (own := str(options.get("backbone", ""))).startswith(f"{was}/"):
+                moved["backbone"] = now + own.removeprefix(was)
+            if not moved:
+                continue
+            options.update(moved)
+            put(file, (json.dumps(held, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _folder(study: Study, name: str) -> Path:
@@ -161,6 +186,7 @@ NETWORKS = _Networks(
     reads=(
         SETS,
         Input("labels", _labels, "labels changed"),
+        Input("boxes", lambda made: key_of_boxes(made.study, made.record), "boxes changed"),
         Input("trained on", _trained_on, "images that trained it changed, left or were discarded"),
         Input("holdout", _withheld, "the withheld classes changed"),
         CLASSES,

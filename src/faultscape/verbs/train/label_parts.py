@@ -12,6 +12,7 @@ from pathlib import Path
 
 from faultscape.nouns import JsonObject
 from faultscape.reading.artefact import texts
+from faultscape.reading.boxes.evidence import boxes_key
 from faultscape.reading.choices import map_digest
 from faultscape.reading.study import Study
 from faultscape.study.parts import Part, key_of
@@ -57,6 +58,17 @@ def key_of_labels(parts: JsonObject) -> str:
     """
     found = ((name, digest) for name, held in parts.items() for digest in texts(held)[1:])
     return key_of(sorted((name, digest) for name, digest in found if digest))
+
+
+def key_of_boxes(study: Study, record: Mapping[str, object]) -> str | None:
+    """Return a key of the boxes that a network depends on: of images that have no mask among its own and
+    those of its sets. None for a network that learnt from none.
+    """
+    truth = record.get("box_truth")
+    if not truth:
+        return None
+    masked = images_of(record, ON).keys() - {*texts(record.get("boxed"))}
+    return boxes_key(study, str(truth), {*_wanted(study, record)} - masked)
 
 
 def _wanted(study: Study, record: Mapping[str, object]) -> Collection[str]:

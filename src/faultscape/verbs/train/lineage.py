@@ -21,7 +21,15 @@ from faultscape.verbs.options import PredictOptions
 from faultscape.verbs.predict.models import predict_models
 from faultscape.verbs.predict.options import Hardware, Shown
 from faultscape.verbs.train.artefact import MODELS, NETWORKS
-from faultscape.verbs.train.labelled_images import LabelledImages, find_labelled, selections_of, sets_of
+from faultscape.verbs.train.examples import boxes_that_teach, truth_of_masks
+from faultscape.verbs.train.labelled_images import (
+    BoxesOf,
+    LabelledImages,
+    find_labelled,
+    selections_of,
+    sets_of,
+)
+from faultscape.verbs.train.withheld import find_withheld
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import TrainOptions
@@ -53,7 +61,10 @@ def taken_over(study: Study, options: TrainOptions) -> TrainOptions:
         if name in told and name not in given
     }
     data = {name: str(told[name]) for name in _OF_DATA if name in told and name not in given}
-    return replace(options, **found, plan=replace(options.plan, **plan), data=replace(options.data, **data))
+    loss = found.get("loss", options.loss)
+    boxes = options.data.boxes or (bool(told.get("boxes")) and loss == "ce")
+    of_data = replace(options.data, **data, boxes=boxes)
+    return replace(options, **found, plan=replace(options.plan, **plan), data=of_data)
 
 
 def find_continued(study: Study, options: TrainOptions) -> LabelledImages:
@@ -62,14 +73,17 @@ def find_continued(study: Study, options: TrainOptions) -> LabelledImages:
     """
     parent = str(options.init)
     data = options.data
+    truth = truth_of_masks(study, data)
+    withheld = find_withheld(study.stress, study.classes, data.withhold)
+    boxes = boxes_that_teach(study, data, withheld)
     asked = data.set_ or ()
     chosen = [word for word in asked if word not in sets_of(asked)]
-    new = find_labelled(study, data.truth, chosen, "train", "set")
+    new = find_labelled(study, truth, chosen, "train", "set", boxes)
     mine = {image.id for image, _ in new.rows}
     if sets := sets_of(asked):
-        old = find_labelled(study, data.truth, sets, "train", "set")
+        old = find_labelled(study, truth, sets, "train", "set", boxes)
     else:
-        old = _of_parent(study, parent, data.truth)
+        old = _of_parent(study, parent, truth, boxes)
     rest = [
         k for k, (image, _) in enumerate(old.rows) if image.id not in mine and image.set != data.negatives
     ]
@@ -82,12 +96,13 @@ def find_continued(study: Study, options: TrainOptions) -> LabelledImages:
         study,
         [*new.rows, *(old.rows[k] for k in rest)],
         [*new.roles, *(old.roles[k] for k in rest)],
+        boxes=boxes,
         new=len(new),
         sets=sets,
     )
 
 
-def _of_parent(study: Study, parent: str, truth: str | None) -> LabelledImages:
+def _of_parent(study: Study, parent: str, truth: str | None, boxes: BoxesOf) -> LabelledImages:
     """Return the labelled images that trained a network of the study."""
     record = NETWORKS.record(study, parent)
     trained = {} if record is None else all_images_of(record)
@@ -97,7 +112,7 @@ def _of_parent(study: Study, parent: str, truth: str | None) -> LabelledImages:
     if not trained:
         raise StudyError(f"--init {parent}: it is not recorded which images trained it; {instead}")
     keys = {*trained.values()}
-    whole = find_labelled(study, truth, list(study.sets), "train", "set")
+    whole = find_labelled(study, truth, list(study.sets), "train", "set", boxes)
     kept = [k for k, (image, _) in enumerate(whole.rows) if image.id in trained and image.key in keys]
     if not kept:
         raise StudyError(
@@ -108,7 +123,7 @@ def _of_parent(study: Study, parent: str, truth: str | None) -> LabelledImages:
         print(
             f"note: {lost} of the {counted(len(trained), 'image')} that trained {parent} left, or lack labels"
         )
-    return LabelledImages(study, [whole.rows[k] for k in kept], [whole.roles[k] for k in kept])
+    return LabelledImages(study, [whole.rows[k] for k in kept], [whole.roles[k] for k in kept], boxes=boxes)
 
 
 def model_of(study: Study, network: str) -> ModelSettings | None:

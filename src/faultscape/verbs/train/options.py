@@ -46,6 +46,8 @@ class TrainingData:
         Unknown objects to learn from, for losses that use pixels without a class: a folder of other images,
         pieces of which are pasted into the training images, or a set with unknown objects (`stress blend
         --set train`), which is also trained on. Void pixels are then ignored; default: learn from them.
+    boxes
+        Learn also from images that have boxes (`label import --boxes`) and no mask; with --loss ce.
     """
 
     set_: list[str] | None = None
@@ -53,6 +55,7 @@ class TrainingData:
     truth: str | None = None
     withhold: str | None = None
     negatives: str | None = None
+    boxes: bool = False
 
 
 @dataclass(frozen=True)

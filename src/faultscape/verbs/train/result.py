@@ -35,6 +35,7 @@ class Trained:
     parent: str = ""  # the network that it continues on images of selections; '' for none
     selections: tuple[str, ...] = ()  # these selections
     new_images: int = 0  # how many of its images are theirs; the others are mixed in
+    boxed: int = 0  # how many of its images have boxes and no mask
     maps: int = 0  # how many maps it brought into the study, which it joined
 
     @property
@@ -50,9 +51,10 @@ class Trained:
             f" {counted(len(self.classes), 'class', 'classes')}{without}"
         )
         lines = [f"{self.name}: {how}{'' if self.new else ' (already trained with these options)'}"]
+        by_boxes = f", {self.boxed:,} of them by boxes" if self.boxed else ""
         took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
         lines.append(
-            f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{took}; loss"
+            f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{by_boxes}{took}; loss"
             f" {self.loss:.3g} at the end"
         )
         if not math.isnan(self.found.get("miou", math.nan)):

@@ -24,6 +24,7 @@ from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import Tick, progress
 from faultscape.reading.artefact import texts
+from faultscape.reading.boxes.evidence import truth_of_boxes
 from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.folder import put, refuse_twin
 from faultscape.study.lock import changing, holding
@@ -44,7 +45,13 @@ from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.stress.blends.other_photos import OtherPhotos
 from faultscape.verbs.train import lineage, network
 from faultscape.verbs.train.artefact import BEGUN, METHOD_NUMBER, MODELS, NETWORKS
-from faultscape.verbs.train.examples import Examples, class_weights, find_examples
+from faultscape.verbs.train.examples import (
+    Examples,
+    class_weights,
+    find_examples,
+    need_boxes,
+    truth_of_masks,
+)
 from faultscape.verbs.train.label_parts import label_parts
 from faultscape.verbs.train.labelled_images import LabelledImages, selections_of
 from faultscape.verbs.train.negatives import Negatives, find_negatives, taught_by
@@ -103,8 +110,11 @@ def _one(study: Study, options: TrainOptions, instead_of: str = "") -> Trained:
     if not lineage.continues(options) or study.classifies:
         return _train_network(study, options, instead_of)
     lineage.refuse_other_model(study, options.name)
+    asked = options.data.boxes
     options = lineage.taken_over(study, options)
     labelled = lineage.find_continued(study, options)
+    if asked:
+        need_boxes(labelled)
     return _joined(study, options, _train_network(study, options, instead_of, labelled))
 
 
@@ -128,6 +138,8 @@ def _train_network(
         raise OptionError(
             f"--init {options.init}: a network cannot start from itself; give the new one another name"
         )
+    if options.data.boxes and options.loss != "ce":
+        raise OptionError(f"--boxes teach with --loss ce; got --loss {options.loss}: leave one of them out")
     withheld = find_withheld(study.stress, study.classes, options.data.withhold)
     negatives = find_negatives(study, options.data)
     train_on, watch_on = find_examples(
@@ -137,6 +149,11 @@ def _train_network(
         None if negatives is None else partial(taught_by, negatives),
         labelled,
     )
+    if "gp" in options.head and len(train_on.boxed) == len(train_on):
+        raise OptionError(
+            f"--head {options.head}: its covariance is that of labelled pixels, and no training image has a"
+            " mask; label some, or use another head"
+        )
     device = devices.pick(options.machine.device or "", "torch")
     with (
         holding(
@@ -241,7 +258,10 @@ def _provenance(
 ) -> JsonObject:
     """Return how a network was made, as recorded for `status` to detect that it is stale."""
     sets = sorted(train_on.sets | watch_on.sets)
-    truth = study.truth(options.data.truth)
+    asked = truth_of_masks(study, options.data)
+    boxed = train_on.boxed
+    of_boxes = truth_of_boxes(study, options.data.truth) if boxed else ""
+    truth = of_boxes if asked == "" else study.truth(asked)
     given = _arguments(options)
     if isinstance(negatives, OtherPhotos):
         given = {**given, "negatives": os.path.abspath(negatives.name)}
@@ -254,6 +274,7 @@ def _provenance(
         "truth": truth,
         "sets": list(sets),
         **({"selections": list(chosen)} if (chosen := selections_of(options.data.set_)) else {}),
+        **({"box_truth": of_boxes, "boxed": list(boxed)} if boxed else {}),
         ON: dict(trained_on),
         BEFORE: {id_: key for id_, key in (before | made_from).items() if id_ not in trained_on},
     }
@@ -315,6 +336,7 @@ def _train(
         options.smoothing or "each",
         None if photos is None else Photos(len(photos), photos.read),
         train_on.new,
+        train_on.boxes if train_on.boxed else None,
     )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
@@ -334,7 +356,8 @@ def _train(
         look is not None,
     )
     if any(not head.momentum for head in processes_of(net)):
-        print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
+        number = len(train_on) - len(train_on.boxed)
+        print(f"{options.name}: fitting the covariance of the Gaussian process to {number} images")
         least = OUTSIDE if about.void_class else 0  # learnt labels, and void pixels if they are a class
         with progress("covariance", len(train_on)) as tick:
             shown = replace(shown, read=_ticking(shown.read, tick))
@@ -491,4 +514,5 @@ def _result(
         exported,
         new,
         seconds,
+        boxed=len(texts(held["provenance"].get("boxed"))),
     )

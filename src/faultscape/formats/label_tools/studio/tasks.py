@@ -38,15 +38,13 @@ ROWS = re.compile(rb'"annotation_id"\s*:')  # in JSON-MIN, whose rows are annota
 
 @dataclass(frozen=True)
 class Said:
-    """The answer of one person or model to a task: the task's ``data``, the annotator, the list of results,
-    the seconds taken or nan, whether it was skipped, and its place in the file.
+    """The answer of one person or model to a task: the task's ``data``, the annotator, the list of results
+    and its place in the file.
     """
 
     data: dict[str, Any]
     annotator: str
     results: list[Any]
-    seconds: float
-    skipped: bool
     where: str
 
 
@@ -87,35 +85,26 @@ def load(path: Path) -> list[Any]:
     return tasks
 
 
-def said_of(
-    task: dict[str, Any], path: Path, number: int, *, predictions: bool = False, skipped: bool = False
-) -> Iterator[Said]:
+def said_of(task: dict[str, Any], path: Path, number: int, *, predictions: bool = False) -> Iterator[Said]:
     """Yield each person's annotation of a task, in the order of their first one: the latest that was not
-    skipped (or any with ``skipped``); with ``predictions``, that of each model version.
+    skipped; with ``predictions``, that of each model version.
     """
     data = task.get("data")
     data = data if isinstance(data, dict) else {}
     where = f"{path}, {task_name(task, number)}"
-    latest: dict[str, tuple[tuple[bool, str, int], Said]] = {}
+    latest: dict[str, tuple[tuple[str, int], Said]] = {}
     rows = task.get("predictions" if predictions else "annotations")
     for k, row in enumerate(rows if isinstance(rows, list) else ()):
-        if not isinstance(row, dict):
-            continue
-        dropped = bool(row.get("was_cancelled"))
-        if dropped and not skipped:
+        if not isinstance(row, dict) or row.get("was_cancelled"):
             continue
         who = str(row.get("model_version") or "") if predictions else _person(row.get("completed_by"))
         results = row.get("result")
-        took = row.get("lead_time")
-        seconds = float(took) if type(took) in (int, float) and 0 <= took < 1e9 else float("nan")
         time = row.get("updated_at") or row.get("created_at")
-        rank = (not dropped, time if isinstance(time, str) else "", k)
+        rank = (time if isinstance(time, str) else "", k)
         said = Said(
             data,
             who,
             results if isinstance(results, list) else [],
-            seconds,
-            dropped,
             f"{where}{_number(row, k, predictions=predictions)}",
         )
         if who not in latest or rank > latest[who][0]:

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from faultscape import __version__
-from faultscape.errors import MetricError, OptionError, StudyError, closest, counted
+from faultscape.errors import MetricError, OptionError, StudyError, counted
 from faultscape.maps.boxes import Box, scaled
 from faultscape.metrics.boxes.bounds import BOX_METRICS, box_bounds, certain_errors, difference_bounds
 from faultscape.metrics.boxes.counts import BoxCounts, box_counts, stacked
 from faultscape.metrics.boxes.intervals import interval_of_bounds, left_out_errors
 from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.progress import progress
-from faultscape.reading.boxes.evidence import box_answers, boxes_of
+from faultscape.reading.boxes.evidence import boxes_of, truth_of_boxes
 from faultscape.reading.maps import ShardMaps
-from faultscape.reading.study import LABELS, Study
+from faultscape.reading.study import Study
 from faultscape.reporting.measure.box_document import BoxDocument, CertainRow, ClassBoundRow
 from faultscape.reporting.measure.document import number
 from faultscape.study.folder import make_folder, put
@@ -90,23 +90,6 @@ def measure_boxes(options: MeasureOptions) -> MeasuredBoxes:
         put(out / "boxes.json", text.encode("utf-8", "surrogateescape"))
         log(study.root, "measure", source=options.source, boxes=truth, output=str(out))
     return MeasuredBoxes(str(out), cast("Any", document))
-
-
-def truth_of_boxes(study: Study, asked: str | None) -> str:
-    """Return the truth whose boxes count: the one asked for, else `labels`, else the only one; otherwise
-    StudyError.
-    """
-    known = box_answers(study).truths()
-    name = asked or (LABELS if LABELS in known or len(known) != 1 else known[0])
-    if name in known:
-        return name
-    if not known:
-        raise StudyError(
-            f"there are no boxes yet; import some with `faultscape label import {study.place} SOURCE --boxes`"
-        )
-    raise StudyError(
-        f"truth {name!r} has no boxes; choose another with --truth: {', '.join(known)}.{closest(name, known)}"
-    )
 
 
 def _count(study: Study, boxed: Boxed) -> _Found:
