@@ -72,7 +72,7 @@ def scores(name: str) -> dict[str, np.ndarray]:
         given = {"miou": fs.comparison.accuracies(pairs)}
         given["accuracy"] = fs.comparison.accuracies(pairs, "pixel_accuracy")
         given["agreement"] = fs.comparison.concordances(pairs)
-        np.savez(kept, **given)
+        np.savez(kept, allow_pickle=False, **given)
     held = dict(np.load(kept))
     best = np.argsort(-held["miou"].mean(1), kind="stable")
     return {
@@ -144,14 +144,17 @@ def cell(name: str, models: str, drawn_by: str, repeats: int) -> list[dict]:
     some = slice({"two": 2, "four": 4}.get(models))
     miou, accuracy = held["miou"][some], held["accuracy"][some]
     agreement = held["agreement"][some, some].astype(float)
-    j, pool = miou.shape
-    pairs, real = asked_pairs(j), 1 - miou.mean(1)
+    j = len(miou)
+    pairs = asked_pairs(j)
     expected = proposals.expected_of_concordances(agreement)
     agreement[range(j), range(j)] = 1
-    facts = {"complete": np.ones(pool, bool), "agreement": agreement, "dispute": 1 - agreement.mean((0, 1))}
-    weights = np.ones(pool) if drawn_by == "random" else drawing_weights("information", facts)
+    every = np.ones(miou.shape[1], bool)
+    facts = {"complete": every, "agreement": agreement, "dispute": 1 - agreement.mean((0, 1))}
+    weights = every.astype(float) if drawn_by == "random" else drawing_weights("information", facts)
+    # on all others models agree
     inside = np.flatnonzero(weights > 0)
-    assert len(inside) == pool
+    weights, miou, accuracy, expected = (x[..., inside] for x in (weights, miou, accuracy, expected))
+    pool, real = len(inside), 1 - miou.mean(1)
     rows: dict[tuple[int, int, str], list[list[float]]] = {}
     for repeat in range(repeats):
         most = min(max(MASKS) * (1 + max(TIMES)), pool)
