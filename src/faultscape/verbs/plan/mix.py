@@ -20,6 +20,7 @@ from faultscape.ranking.drawn.gaps import level_of_all
 from faultscape.ranking.drawn.scores import WITH_CHOICES, unusable
 from faultscape.ranking.planning.choice_needs import EXPLAINED, cheapest_mix, explained_by
 from faultscape.reading.study import Study
+from faultscape.verbs.options import RankOptions
 from faultscape.verbs.plan.facts import Measured
 from faultscape.verbs.plan.points import SAID, LookedPoints
 from faultscape.verbs.plan.result import MixNumbers, MixRow, PointNumbers, Questions, Worth
@@ -45,8 +46,6 @@ class AnsweredDraws:
 
 def look_at_choices(study: Study, used: Measured | None, truth: str) -> AnsweredDraws | None:
     """Return what masks and choices of the selection ``used`` say; None where too few have a label."""
-    from faultscape.verbs.options import RankOptions
-
     if used is None:
         return None
     asked = RankOptions(study=str(study.root), selection=used.selection, truth=truth)

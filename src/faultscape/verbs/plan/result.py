@@ -85,8 +85,8 @@ class PointNumbers(TypedDict):
 
 
 class MixRow(TypedDict):
-    """What a question takes by points alone, by masks alone, and by masks with choices, None where that is no
-    cheaper than masks alone; ``cheapest`` is points, masks or mix. The question ``apart`` is about two models
+    """What a question takes by points alone, by masks alone, and by masks with choices, None where that costs
+    as much as masks alone; ``cheapest`` is points, masks or mix. The question ``apart`` is about two models
     that differ by 1.5 of 100 points.
     """
 

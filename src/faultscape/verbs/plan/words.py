@@ -15,7 +15,7 @@ from faultscape.ranking.planning.label_needs import PREDICTABLE
 from faultscape.ranking.planning.point_needs import many_points
 from faultscape.selection.catalogue import POINTS, find_selector
 from faultscape.standings import MOST_POINTS
-from faultscape.terminal_lines import number_word, wrapped
+from faultscape.terminal_lines import duration, hours_range, number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
 from faultscape.verbs.plan.result import (
     Costs,
@@ -28,7 +28,6 @@ from faultscape.verbs.plan.result import (
     Recommended,
     Worth,
 )
-from faultscape.verbs.plan.times import duration, hours_range
 
 QUESTIONS = {
     "best": "Which model is best, with 95 % confidence",
