@@ -83,7 +83,7 @@ def with_choices(
     losses = np.atleast_2d(checked_arrays.numbers(losses, "losses", RankingError).astype(float, copy=False))
     probability = checked_arrays.numbers(probability, "probability", RankingError, "M")
     number = losses.shape[1]
-    _check(choices, len(losses), number, len(probability), pool)
+    choices = _checked(choices, len(losses), number, len(probability), pool)
     first = probability[:number]
     if proxy is None or drawn is None:
         found = lure(losses, first, pool, span)
@@ -181,9 +181,12 @@ def _gain(before: np.ndarray, after: np.ndarray, number: int, pool: int) -> floa
     return 1 / (each * number)
 
 
-def _check(choices: Preferences, models: int, number: int, draws: int, pool: int) -> None:
-    pairs, said, asked = np.asarray(choices.pairs), np.asarray(choices.said), np.asarray(choices.asked)
-    fits = pairs.ndim == 2 and pairs.shape == (len(asked), 2) and said.shape == (len(asked), draws)
+def _checked(choices: Preferences, models: int, number: int, draws: int, pool: int) -> Preferences:
+    """Return choices as arrays that fit the draws; RankingError for others."""
+    pairs = checked_arrays.whole_numbers(choices.pairs, "pairs", RankingError, "P x 2").astype(np.intp)
+    said = checked_arrays.numbers(choices.said, "said", RankingError, "P x M").astype(float, copy=False)
+    asked = checked_arrays.whole_numbers(choices.asked, "asked", RankingError, "P").astype(np.intp)
+    fits = pairs.shape == (len(asked), 2) and said.shape == (len(asked), draws)
     if not fits or not len(asked):
         raise RankingError(
             f"choices: expected pairs (P, 2), said (P, {draws}) and asked (P,) of one pair or more; got"
@@ -193,8 +196,9 @@ def _check(choices: Preferences, models: int, number: int, draws: int, pool: int
         raise RankingError(f"choices: pairs are two places of {models} models; got {pairs.tolist()[:4]}")
     if not (np.abs(said) <= 1).all():
         raise RankingError("choices: what was said is a number from -1 to 1 on every draw")
-    if not number < asked.min() <= asked.max() <= draws or draws > pool:
+    if not number < asked.min() <= asked.max() <= draws <= pool:
         raise RankingError(
             f"choices: each pair is asked about on more than the {number} draws with masks, and on at most"
             f" {min(draws, pool)}; got {asked.tolist()[:8]}"
         )
+    return Preferences(pairs, said, asked)
