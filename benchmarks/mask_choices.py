@@ -4,7 +4,7 @@
 Images are drawn, the first get masks and more of them choices, by people who see what the metric sees, who err
 in a tenth of choices, who look at the pixel accuracy instead of mIoU, or who toss a coin. Sets are the CamVid
 zoo's frames and crops, the first VOC masks with made models, and drawn streets (``point_sets``); models the
-best two, the best four, or all, of which people are asked about neighbours in order. The least number of masks
+best two, the best four, or all. People are asked about neighbours in order. The least number of masks
 with which `rank` counts choices is chosen by leaving a family of sets out. Every cell (set, models, draws) is
 one JSON file in a folder for temporary files, so that an interrupted run goes on; ``--table`` prints the tables
 of docs/benchmarks/plan.md from all that lie there, and keeps all rows.
@@ -17,7 +17,7 @@ import csv
 import json
 import tempfile
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import cv2
@@ -45,7 +45,14 @@ MASKS, TIMES = (10, 15, 20, 40), (4, 10)
 PEOPLE = ("metric", "a tenth wrong", "pixel accuracy", "coin")
 TIE, WRONG = 0.01, 0.1  # maps whose scores differ by less look alike
 MORE, HELD = 1.03, 0.93  # the largest variance beside masks alone, the least share of intervals that hold
-SECONDS = {"mask": {"CamVid": 1500, "VOC": 1500}, "choice": 10, "point": 4}
+MINUTES = 25, 90  # a mask
+SECONDS = {"choice": 10, "point": 4}
+LIMITS = {
+    "two": 2.80,
+    "four": 3.48,
+    "ten": 3.96,
+}  # standard errors at which a difference is told, in point_forecast.csv
+APART = 1.5  # the difference there
 MEASURED = (
     "own_square",
     "own_held",
@@ -111,8 +118,8 @@ def _cut(folder: Path, ids: list[str], cuts: int) -> list[np.ndarray]:
 
 
 def asked_pairs(models: int) -> np.ndarray:
-    """Return the pairs (P, 2) that people are asked about: all of few models, else neighbours."""
-    return np.array([*combinations(range(models), 2)] if models <= 4 else [*pairwise(range(models))])
+    """Return the pairs (P, 2) that people are asked about: neighbours."""
+    return np.array([*pairwise(range(models))])
 
 
 def said(
@@ -258,59 +265,59 @@ def rule(found: dict[tuple[str, str, str], list[dict]]) -> list[str]:
 
 
 def minutes(rows: list[dict], people: str, half: float, mask: float, pairs: int) -> tuple[float, str]:
-    """Return the least minutes after which an interval is so wide, of masks alone (no ``people``) or with
-    choices, and what they are.
+    """Return the least minutes after which an interval is so wide, with choices of some people, and what they
+    are: masks, and choices where these pay.
     """
-    best = (np.inf, "")
-    for times in TIMES if people else (0,):
+    enough = max(MASKS)
+    best = (enough * mask, f"{enough} masks")
+    for times in TIMES:
         mine = sorted(
             (row for row in rows if row["times"] == times and row["people"] == people),
             key=lambda row: row["masks"],
         )
-        sizes = np.log([100 * row["half"] for row in mine])[::-1]
+        sizes = np.log([row["half"] for row in mine])[::-1]
         if not sizes[0] <= np.log(half) <= sizes[-1]:
             continue
         masks = float(np.exp(np.interp(np.log(half), sizes, np.log([row["masks"] for row in mine])[::-1])))
-        asked = np.interp(masks, [row["masks"] for row in mine], [row["asked"] for row in mine])
-        choices = asked * pairs if people else 0
-        spent = (masks * mask + choices * SECONDS["choice"]) / 60
+        choices = pairs * np.interp(masks, [row["masks"] for row in mine], [row["asked"] for row in mine])
+        spent = masks * mask + choices * SECONDS["choice"] / 60
         if spent < best[0]:
-            best = spent, f"{masks:.0f} masks" + (f", {choices:,.0f} choices" if people else "")
+            best = spent, f"{masks:.0f} masks, {choices:,.0f} choices"
     return best
 
 
 def points(name: str, models: str, half: float) -> tuple[float, str]:
-    """Return the minutes of points alone to an interval of a difference of pooled mIoU that is so wide."""
-    with (ROWS / "points.csv").open(encoding="utf-8") as file:
-        rows = [
-            (int(row["budget"]), float(row["half_width"]))
+    """Return the minutes of points alone to an interval of a difference of pooled mIoU that is so wide, from
+    the number that tells two models apart.
+    """
+    with (ROWS / "point_forecast.csv").open(encoding="utf-8") as file:
+        (needed,) = (
+            int(row["needed"])
             for row in csv.DictReader(file)
-            if (row["set"], row["models"], row["method"]) == (name, models, "design")
-        ]
-    if not rows:
-        return np.inf, ""
-    budgets, widths = np.log(np.array(sorted(rows, key=lambda row: row[1])).T)
-    number = float(np.exp(np.interp(np.log(half), widths, budgets)))
-    # beyond what was measured: half the width takes four times the points
-    width = float(np.exp(np.interp(np.log(half), widths, widths)))
-    number *= (width / half) ** 2
+            if (row["set"], row["models"], row["after"]) == (name, models, "0")
+        )
+    number = needed * (1.96 * APART / LIMITS[models] / (100 * half)) ** 2
     return number * SECONDS["point"] / 60, f"{number:,.0f} points"
 
 
 def table(found: dict[tuple[str, str, str], list[dict]]) -> list[str]:
-    """Return the table of minutes to the same half-width."""
-    ways = ("masks alone", *(f"with choices: {people}" for people in PEOPLE), "points alone")
-    lines = ["| set, models | half-width | " + " | ".join(ways) + " |", "|---|---|" + "---|" * len(ways)]
+    """Return the table of minutes to the half-width that most masks alone have."""
+    some = PEOPLE[:-1]
+    ways = ("masks alone", *(f"with choices: {people}" for people in some), "points alone")
+    lines = [
+        "| set, models | a mask | half-width | " + " | ".join(ways) + " |",
+        "|---|---|---|" + "---|" * len(ways),
+    ]
     for name, family, own in (("frames", "CamVid", "camvid"), ("voc", "VOC", "voc")):
-        for models in MODELS:
+        for models, mask in ((models, mask) for models in MODELS for mask in MINUTES):
             rows = found[name, models, "order"]
-            j = {"two": 2, "four": 4}.get(models, len(scores(name)["miou"]))
-            half = round(100 * alone(rows, 40)["half"], 1)
-            mask, pairs = SECONDS["mask"][family], len(asked_pairs(j))
-            cells = [minutes(rows, people, half, mask, pairs) for people in ("", *PEOPLE)]
+            pairs = len(asked_pairs({"two": 2, "four": 4}.get(models, len(scores(name)["miou"]))))
+            half = alone(rows, max(MASKS))["half"]
+            cells = [(max(MASKS) * mask, f"{max(MASKS)} masks")]
+            cells += [minutes(rows, people, half, mask, pairs) for people in some]
             cells.append(points(own, "ten" if models == "all" else models, half))
-            told = [f"{spent:,.0f} ({what})" if np.isfinite(spent) else "" for spent, what in cells]
-            lines.append(write_row([f"{family}, {models}", f"±{half}", *told]))
+            told = [f"{spent:,.0f} ({what})" for spent, what in cells]
+            lines.append(write_row([f"{family}, {models}", f"{mask} min", f"±{100 * half:.1f}", *told]))
     return lines
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from faultscape.ranking.drawn.choice_steps import LEAST_MASKS
 from faultscape.ranking.drawn.estimates import TRUST
 
-EXPLAINED = 0.2  # before it is measured; docs/benchmarks/plan.md
+# by choices of people who err in one of ten, before it is measured; docs/benchmarks/plan.md
+_FEW, OF_FEW, OF_MANY = 4, 0.25, 0.1
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,15 @@ class Mix:
 
     masks: int
     images: int
+
+
+def assumed(models: int) -> float:
+    """Return which share choices between so many models, asked about neighbors, are taken to explain.
+
+    >>> assumed(2), assumed(10)
+    (0.25, 0.1)
+    """
+    return OF_FEW if models <= _FEW else OF_MANY
 
 
 def cheapest_mix(

@@ -18,7 +18,7 @@ from faultscape.ranking.drawn.estimate_intervals import difference_intervals
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.gaps import level_of_all
 from faultscape.ranking.drawn.scores import WITH_CHOICES, unusable
-from faultscape.ranking.planning.choice_needs import EXPLAINED, cheapest_mix, explained_by
+from faultscape.ranking.planning.choice_needs import assumed, cheapest_mix, explained_by
 from faultscape.reading.study import Study
 from faultscape.verbs.options import RankOptions
 from faultscape.verbs.plan.facts import Measured
@@ -77,7 +77,8 @@ def mix_numbers(
     """Return what two close models, the question ``asked`` (order or best) and scores take by each kind of
     answer, and what the answers so far were worth. ``pool`` is how many images can be drawn.
     """
-    pairs = len(looked.covariance) - 1
+    models = len(looked.covariance)
+    pairs = models - 1
     explained = None
     if answered is not None:
         pairs = _left_open(answered.both or answered.alone, asked) or pairs
@@ -94,10 +95,11 @@ def mix_numbers(
             if not own["predictable"] or maps is None or not maps["predictable"]:
                 continue
             needed = {"points": own["labels"], "masks": maps["labels"]}
-        rows.append(_row(name, needed, pairs, EXPLAINED if explained is None else explained, pool, costs))
+        share = assumed(models) if explained is None else explained
+        rows.append(_row(name, needed, pairs, share, pool, costs))
     return {
         "explained": explained,
-        "assumed": EXPLAINED,
+        "assumed": assumed(models),
         "pairs": pairs,
         "rows": rows,
         "worth": _worth(answered, looked, costs),
