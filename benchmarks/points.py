@@ -19,7 +19,7 @@ import importlib.util
 import json
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -149,25 +149,26 @@ def design(world: World, repeat: int, truth: np.ndarray | None = None) -> Found:
     """Points by the design: mixed draws in rounds that learn from the answers before, cross-fitted belief,
     shrunk scores.
     """
-    return _from_points(world, None, (repeat, 1), truth)
+    return from_points(world, None, (repeat, 1), truth)
 
 
 def three_a_look(world: World, repeat: int) -> Found:
     """The design with three points of an image in a row."""
-    return _from_points(world, None, (repeat, 1), per_image=3)
+    return from_points(world, None, (repeat, 1), per_image=3)
 
 
 def uniform_control(world: World, repeat: int) -> Found:
     """Uniform points with the same estimator."""
-    return _from_points(world, world.even, (repeat, 2))
+    return from_points(world, world.even, (repeat, 2))
 
 
-def _from_points(
+def from_points(
     world: World,
     probability: np.ndarray | None,
     seed: tuple[int, ...],
     truth: np.ndarray | None = None,
     per_image: int = 1,
+    budgets: Sequence[int] = BUDGETS,
 ) -> Found:
     """Return what points find that are drawn with these probabilities (X,), or those of the design: every
     budget ends a round. With several points an image, a budget is the time of so many single ones.
@@ -178,7 +179,7 @@ def _from_points(
     row = np.zeros(0, np.int64)
     q = np.zeros(0)
     out = {}
-    for budget in BUDGETS:
+    for budget in budgets:
         looks = round(budget * FIRST / (FIRST + NEXT * (per_image - 1)))
         taken = len(row) // per_image
         more, of_more = world.draw(now, seed, looks - taken, taken, per_image)
@@ -189,7 +190,7 @@ def _from_points(
         answers = PointAnswers(world.pixels.place[row], q, shares, look)
         totals = point_totals(world.pool, answers, void=world.void)
         out[str(budget)] = _kept(totals, point_scores(totals))
-        if learns and budget < BUDGETS[-1]:
+        if learns and budget < budgets[-1]:
             now = point_probabilities(totals)
     return out
 
@@ -302,7 +303,9 @@ def _totals_of_masks(
         pool.said[:, tuples],
         len(chosen),
         pool.said[:, :0],
+        np.zeros((0, classes)),
         np.zeros(0),
+        0,
         np.ones(classes, bool),
     )
 
@@ -374,13 +377,24 @@ def group_of(pixels: Pixels, group: str) -> Pixels:
 
 
 def run(name: str, group: str, method: str, repeats: int, function: Callable[[World, int], Found]) -> None:
+    """Add repeats to the file of a set, group of models and method until it has so many."""
+    void = method.endswith("void")
+
+    def make() -> World:
+        return World(group_of(load(name, void=void), group), void)
+
+    add_repeats(f"{name}, {group}, {method}", repeats, make, function)
+
+
+def add_repeats(
+    kept: str, repeats: int, make: Callable[[], World], function: Callable[[World, int], Found]
+) -> None:
     """Add repeats to a file until it has so many."""
-    file = KEPT / f"{name}, {group}, {method}.jsonl"
+    file = KEPT / f"{kept}.jsonl"
     done = len(file.read_text().splitlines()) if file.exists() else 0
     if done > repeats:
         return
-    void = method.endswith("void")
-    world = World(group_of(load(name, void=void), group), void)
+    world = make()
     with file.open("a") as lines:
         if not done:
             lines.write(json.dumps({"real": world.real.tolist()}) + "\n")
@@ -388,7 +402,7 @@ def run(name: str, group: str, method: str, repeats: int, function: Callable[[Wo
         for repeat in range(done - 1, repeats):
             lines.write(json.dumps(function(world, repeat)) + "\n")
             lines.flush()
-    print(name, group, method, repeats, zlib.crc32(file.read_bytes()), flush=True)
+    print(kept, repeats, zlib.crc32(file.read_bytes()), flush=True)
 
 
 def main() -> None:

@@ -8,10 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import faultscape as fs
 import made
+from faultscape.maps.boxes import Box, boxes_of_mask
 from faultscape.nouns import Point
+from faultscape.reading.boxes.evidence import box_answers
 from faultscape.reading.study import Study
+from faultscape.study.answers.boxes import BoxAnswer, text_of
 from golden import STUDY, copied
 
 POINTS = 150
@@ -119,3 +124,15 @@ def answer_all(study: str, corpus: made.Corpus, folder: Path, name: str = "point
     fill(folder / "points.csv", by_truth(corpus))
     fs.label.import_(study, str(folder))
     return folder
+
+
+def boxes_of(truth: np.ndarray) -> list[tuple[str, Box]]:
+    """A box around each piece of each class but the last, which nobody boxed."""
+    return [(name, box) for k, name in enumerate(made.NAMES[:-1]) for box in boxes_of_mask(truth == k)]
+
+
+def put_boxes(study: str, corpus: made.Corpus, number: int) -> None:
+    """Have a person box all classes but the last in so many images."""
+    truths = zip(corpus.ids[:number], corpus.truths, strict=False)
+    rows = [BoxAnswer(id_, text_of(made.NAMES[:-1], boxes_of(of)), "bo") for id_, of in truths]
+    box_answers(Study(study)).add_all(rows, "made")

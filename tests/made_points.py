@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.ranking.points.answers import GONE, PointAnswers
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.ranking.points.pool import PointPool, find_tuples, mask_counts
 
 CLASSES = 3
@@ -33,6 +34,16 @@ class World:
         gone = np.zeros(len(self.truth), bool) if masked is None else masked[self.image]
         known = mask_counts(self.maps[:, gone], self.truth[gone], CLASSES)
         return PointPool(found.said, found.pixels(~gone), CLASSES, known), np.where(gone, GONE, found.place)
+
+    def boxed_pool(self, states: np.ndarray) -> tuple[PointPool, np.ndarray]:
+        """Return the pool where boxes leave the classes of each pixel in these states (N, C), and the tuple of
+        each.
+        """
+        columns, place, pixels = np.unique(
+            np.concatenate([self.maps, states.T]), axis=1, return_inverse=True, return_counts=True
+        )
+        boxes = BoxStates(*np.unique(columns[len(self.maps) :].T, axis=0, return_inverse=True))
+        return PointPool(columns[: len(self.maps)], pixels, CLASSES, boxes=boxes), place.ravel()
 
     @property
     def confusion(self) -> np.ndarray:

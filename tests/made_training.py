@@ -124,13 +124,14 @@ def make_pool(folder: Path, pool: int = 14, train: int = 6) -> Trained:
     return trained
 
 
-def label(trained: Trained, images: Sequence[str]) -> None:
-    """Import the labels of some images of the pool."""
-    chosen = trained.folder / "chosen"
+def label(trained: Trained, images: Sequence[str], truth: str = "labels") -> str:
+    """Import the labels of some images of the pool, under a truth; returns the line that comes next."""
+    chosen = trained.folder / f"chosen-{truth}"
     chosen.mkdir(exist_ok=True)
     for image in images:
         shutil.copy(trained.folder / "main" / "masks" / f"{image}.png", chosen)
-    fs.label.import_(trained.study, str(chosen), pattern="{id}.png")
+    found = fs.label.import_(trained.study, str(chosen), pattern="{id}.png", truth=truth)
+    return repr(found).rpartition("next: ")[2]
 
 
 @dataclass(frozen=True)

@@ -472,13 +472,14 @@ def labelled_words(labels: Mapping[str, int]) -> str:
     ('9 labelled images', '1 labelled image and 5 partly labelled')
     >>> labelled_words({"used": 300, "points": 300})
     '300 answered points'
-    >>> labelled_words({"used": 300, "points": 300, "masked": 20})
-    '280 answered points and 20 in images with a mask'
+    >>> labelled_words({"used": 300, "points": 300, "masked": 20, "masks": 12, "boxed": 40})
+    '280 answered points, 12 masks and boxes in 40 images'
     """
     if "points" in labels:
-        masked = labels.get("masked", 0)
-        more = f" and {masked} in images with a mask" if masked else ""
-        return f"{counted(labels['points'] - masked, 'answered point')}{more}"
+        kinds = [counted(labels["points"] - labels.get("masked", 0), "answered point")]
+        kinds += [counted(labels["masks"], "mask")] if "masks" in labels else []
+        kinds += [f"boxes in {counted(labels['boxed'], 'image')}"] if "boxed" in labels else []
+        return " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[1:] else kinds)
     partly = labels.get("partly", 0)
     more = f" and {partly} partly labelled" if partly else ""
     return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{more}"

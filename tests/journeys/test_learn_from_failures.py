@@ -80,8 +80,8 @@ def test_a_network_learns_from_failures_joins_and_is_judged_by_other_images(pool
     # a fresh draw, and what is said of it
     fs.compare(study, engine="local")
     out = told("select", study, "--goal", "order", "--budget", 10, "--as", "fresh", "--engine", "local")
-    them = "1 image trained new or stands for one that did: it does not judge new"
-    many = f"{number} images trained new or stand for such: they do not judge new"
+    them = "1 image trained new or resembles an image that did: it does not judge new"
+    many = f"{number} images trained new or resemble images that did: they do not judge new"
     assert (them if number == 1 else many) in out
     assert f"the draws, and what they estimate, are of the other {14 - number} images" in out
     drawn = fs.Study(study).selection("fresh").now
@@ -99,7 +99,7 @@ def test_a_network_learns_from_failures_joins_and_is_judged_by_other_images(pool
     assert not [row for row in duels if "new" in (row.defender, row.attacker) and row.image in failures]
     notes = fs.measure(study, engine="local").document["notes"]
     labelled = 6 + len({*failures, *drawn.images})
-    of = f"of {labelled} images trained it or stand for such: they do not judge it"
+    of = f"of {labelled} images trained it or resemble images that did: they do not judge it"
     assert f"new: {6 + number} {of}" in notes
     assert f"old: 6 {of}" in notes
 

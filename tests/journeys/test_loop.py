@@ -45,13 +45,9 @@ def test_a_round_waits_for_labels_twice_and_then_says_what_it_brought(trained: m
     assert waits.next == fs.status(study).next
     assert fs.loop(study, engine="local") == waits  # typed again, without its options
     learnt = fs.Study(study).selection("other-1-learn").now.images
-    made_training.label(trained, learnt)
+    then = made_training.label(trained, learnt)
     assert anew.whys(study)["loop", ""] == ("labels came",)
-    assert (
-        fs.status(study).next
-        == f"faultscape loop {fs.Study(study).place}"
-        + fs.status(study).next.partition(fs.Study(study).place)[2]
-    )
+    assert then == fs.status(study).next == f"faultscape loop {fs.Study(study).place}"
     again = fs.loop(study, engine="local")
     assert "to judge on: other-1-judge" in again.waits
     judged = fs.Study(study).selection("other-1-judge").now.images
@@ -87,6 +83,8 @@ def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(
         assert not judged & (now.trained_on(one.network) | now.trained_on(one.parent))
     # the images that a network learnt from stay what they are, though models came
     assert "--replace" not in fs.status(study).next
+    export = "label", "export", study, trained.folder / "out", "--selection", "other-1-learn"
+    assert refused_text(*export).endswith("models were added since; add --anyway to label it as it is")
     assert "2 rounds of other" in str(fs.status(study))
     # those that judged a round are not added to, however close models are, and the last ones speak
     monkeypatch.setattr(open_selections, "is_decided", lambda *_: False)
@@ -127,6 +125,33 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "is damaged" in refused_text("loop", study)
     Path(study, "loop.json").write_text('{"model": ')
     assert "cannot be read; restore it" in refused_text("loop", study, "--model", "other")
+
+
+def test_of_several_truths_one_counts_in_all_rounds(trained: made_training.Trained) -> None:
+    study = trained.study
+    for truth in ("ann", "ben"):
+        fs.label.import_(study, str(trained.folder / "train" / "masks"), truth=truth)
+    for folder in ("labels", "labels.json"):
+        shutil.rmtree(Path(study, "truth", folder), ignore_errors=True)
+    said = refused_text("loop", study, "--model", "other", "--backbone", trained.own)
+    assert "there are several truths (ann, ben), and none is called 'labels'; choose one with --truth" in said
+    assert fs.Study(study).selections == {}  # it says so before people label
+    waits = fs.loop(study, **ASKED, truth="ben", backbone=trained.own)  # type: ignore[arg-type]
+    assert waits.next == fs.status(study).next
+    assert waits.next.endswith(" --selection other-1-learn --truth ben")
+    said = refused_text("loop", study, "--truth", "ann")
+    assert "the rounds of this study are those of truth ben; continue these" in said
+    masks = trained.folder / "main" / "masks"
+    learn = [*fs.Study(study).selection("other-1-learn").now.images]
+    for truth, images in (("ann", learn), ("ben", learn[:2])):  # those of the other truth do not count
+        made_training.label(trained, images, truth)
+    assert "waits for masks of 3 images to learn from" in fs.loop(study, engine="local").waits
+    (found,) = fs.loop(study, masks=str(masks), engine="local").rounds
+    assert (found.learnt, found.judged) == (5, 8)
+    now = fs.Study(study)
+    assert now.standings("other-1-judge").provenance["truth"] == "ben"
+    assert set(now.labels("ann")) == {*learn, *now.sets["train"]}
+    assert "other-1-judge: 8 of 8 images labelled (truth ben)" in str(fs.status(study))
 
 
 @pytest.mark.parametrize("killed_at", ["network", "judge"])

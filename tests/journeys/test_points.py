@@ -267,7 +267,7 @@ def test_what_people_answered_is_counted_apart_from_what_masks_answer(
     counted = found.labels["masked"]
     assert 0 < counted < of_mask  # those drawn after the last answer do not count
     assert found.labels["points"] - counted <= mine
-    assert f"from {mine} answered points and {counted} in images with a mask" in repr(found)
+    assert f"from {mine} answered points and 1 mask" in repr(found)
     plan = fs.plan(study, engine="local").points
     assert plan["answered"] == mine
     fs.report(study, selection="points")

@@ -24,7 +24,7 @@ from faultscape.study.answers.points import PointAnswer
 from faultscape.verbs.plan.result import LabelPlan
 from faultscape.verbs.rank.artefact import STANDINGS
 from golden import STUDY, copied
-from made_point_study import compared
+from made_point_study import compared, put_boxes
 from refusals import refused, refused_line, told
 
 POINTS = 60
@@ -182,6 +182,23 @@ def test_costs_of_points_and_maps_decide_what_a_plan_recommends(study: str) -> N
     begun = fs.plan(study, cost={"mask": 36_000}, engine="local")
     assert begun.recommended["verb"] == "label"
     assert f"faultscape select {study} --points 300" in begun.recommended["instead"]
+
+
+@pytest.mark.slow
+def test_boxes_make_fewer_points_enough_and_pay_with_few_objects_an_image(
+    study: str, corpus: made.Corpus
+) -> None:
+    before = fs.plan(study, cost={"box": 5}, engine="local")
+    points = {row["apart"]: row["points"] for row in before.points["apart"]}
+    boxes = before.points["boxes"]
+    # two thirds of the points at 4 seconds, over 8 images and boxes of 5 seconds
+    assert boxes["objects"] == pytest.approx(points[1.5] * 2 / 3 * 4 / 8 / 5, abs=0.1)
+    assert f"pay with fewer than {boxes['objects']:g} objects an image" in " ".join(repr(before).split())
+    put_boxes(study, corpus, 8)
+    after = fs.plan(study, engine="local")
+    assert after.points["boxes"] == {"images": 8, "boxed": 8, "objects": None}
+    assert "Boxes in 8 of 8 images count already." in " ".join(repr(after).split())
+    assert all(row["points"] < 0.8 * points[row["apart"]] for row in after.points["apart"])
 
 
 def test_select_says_it_too_before_anybody_clicks(study: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_o
     judged = {cell["model"] for cell in card["cells"] if cell["value"] is not None}
     assert judged == {"plain", "random"}
     notes = card["notes"]
-    said = "4 images trained {0} or stand for such: they do not judge {0}"
+    said = "4 images trained {0} or resemble images that did: they do not judge {0}"
     assert [note for note in notes if "trained" in note] == [said.format("seen"), said.format("later")]
 
 

@@ -236,7 +236,7 @@ select {pointed} --points 20 --border 1 -> selection 'points' was drawn with bor
 select {drawn} --points 20 --as order -> selection 'order' was drawn by information, not by points
 plan {answers} --goal values -> goal 'values' is not known; use order, best
 plan {answers} --goal bets -> goal 'bets' is not known; use order, best. Did you mean 'best'?
-plan {selected} --cost masks=3 -> --cost knows mask, choice, question, point, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'?
+plan {selected} --cost masks=3 -> --cost knows mask, choice, question, point, box, in seconds, such as mask=5400,choice=10; got 'masks'. Did you mean 'mask'?
 plan {selected} --cost mask=much -> --cost mask must be a number of seconds, 0 or more; got 'much'
 plan {selected} --cost question=-1 -> --cost question must be a number of seconds, 0 or more; got
 plan {selected} --cost mask -> --cost mask must be a number of seconds

@@ -17,7 +17,7 @@ import made
 from faultscape.engine import processes
 from faultscape.reading.study import Study
 from faultscape.study.answers.points import PointAnswer
-from made_point_study import compared, draw_points, group_images
+from made_point_study import compared, draw_points, group_images, put_boxes
 
 COVERED = ("selection-points.csv", "selection-points.json", "standings-points.json", "tuples")
 FIRST = 60
@@ -44,7 +44,7 @@ def answer(study: str, corpus: made.Corpus, names: dict[str, str] | None = None)
 
 
 def campaign(study: str, corpus: made.Corpus, engine: str = "local", models: tuple[str, ...] = ()) -> None:
-    """Two rounds of points, answered and ranked, of images that are groups of their own."""
+    """Two rounds of points beside masks and boxes, ranked, of images that are groups of their own."""
     given = {name: corpus.models[name] for name in models or corpus.models}
     made.collected(corpus, Path(study), shard_size=3)
     group_images(study)
@@ -59,6 +59,7 @@ def campaign(study: str, corpus: made.Corpus, engine: str = "local", models: tup
     fs.select(study, sampling=fs.options.Sampling(points=FIRST), **run)
     answer(study, corpus)
     fs.label.import_(study, str(some))
+    put_boxes(study, corpus, 4)  # of images with a mask and without one
     fs.select(study, as_="points", more=MORE, **run)
     answer(study, corpus)
     fs.rank(study, selection="points", engine=engine)

@@ -65,7 +65,7 @@ def test_a_model_has_no_counts_of_an_image_that_trained_it(study: Study) -> None
     np.testing.assert_array_equal(whole.present[:, 0], ~here)
     assert not whole.rows[here, 0].any()
     assert whole.present[:, 1:].all()
-    note = "1 image trained model-1 or stands for one that did: it does not judge model-1"
+    note = "1 image trained model-1 or resembles an image that did: it does not judge model-1"
     assert evidence.trained_notes(study, study.models, study.images, "image") == [note]
 
 

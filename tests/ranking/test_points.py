@@ -12,6 +12,7 @@ import faultscape as fs
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking.points import belief as beliefs
 from faultscape.ranking.points.answers import GONE, PointAnswers, answer_shares
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.ranking.points.estimates import point_scores, shrunk
 from faultscape.ranking.points.intervals import (
     Spread,
@@ -472,21 +473,27 @@ def test_compiled_sums_equal_the_plain_ones(monkeypatch: pytest.MonkeyPatch):
     pool, _ = MADE.pool()
     rng = np.random.default_rng(2)
     table = rng.normal(size=(3, CLASSES + 1, CLASSES + 1))
-    belief = beliefs.Belief(table, rng.normal(size=CLASSES + 1))
+    belief = beliefs.Belief(table, rng.normal(size=CLASSES + 1), rng.normal(size=(2, CLASSES)))
+    boxes = BoxStates(np.array([[0, 0, 0], [1, 2, 0]]), rng.integers(0, 2, len(pool.pixels)))
     slopes = rng.normal(size=table.shape)
     weights = np.array([1.5, 0.0, 0.5])
     area = np.array([50.0, 7.0, 20.0])
     said = np.where(rng.random(pool.said.shape) < 0.1, CLASSES, pool.said).astype(np.uint8)  # some say none
     compiled = belief.confusion(pool.said, pool.pixels), belief.slopes(pool.said, slopes)
+    narrowed = belief.confusion(pool.said, pool.pixels, boxes), belief.slopes(pool.said, slopes, boxes)
+    assert narrowed[0].sum() == pytest.approx(compiled[0].sum())
+    assert narrowed[0] != pytest.approx(compiled[0])
     references = (np.zeros(3), np.array([0.2, 0.3, 0.5]))
-    varied = [belief.variance(pool.said, slopes, weights, reference) for reference in references]
+    varied = [belief.variance(pool.said, slopes, weights, reference, boxes) for reference in references]
     split = beliefs.kernels().vote_split(said, area)
     monkeypatch.setattr(plain_belief_sums, "_BLOCK", 7)
     monkeypatch.setattr(beliefs, "kernels", lambda: plain_belief_sums)
     assert belief.confusion(pool.said, pool.pixels) == pytest.approx(compiled[0])
     assert belief.slopes(pool.said, slopes) == pytest.approx(compiled[1])
+    assert belief.confusion(pool.said, pool.pixels, boxes) == pytest.approx(narrowed[0])
+    assert belief.slopes(pool.said, slopes, boxes) == pytest.approx(narrowed[1])
     for reference, found in zip(references, varied, strict=True):
-        assert belief.variance(pool.said, slopes, weights, reference) == pytest.approx(found)
+        assert belief.variance(pool.said, slopes, weights, reference, boxes) == pytest.approx(found)
     assert plain_belief_sums.vote_split(said, area) == pytest.approx(split)
 
 

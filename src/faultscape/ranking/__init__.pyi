@@ -39,6 +39,7 @@ from .outcomes import duel_outcomes as duel_outcomes
 from .pair_cases import pair_counts as pair_counts
 from .points.answers import PointAnswers as PointAnswers
 from .points.answers import answer_shares as answer_shares
+from .points.box_states import BoxStates as BoxStates
 from .points.estimates import point_scores as point_scores
 from .points.intervals import better_p_values as better_p_values
 from .points.intervals import point_difference_intervals as point_difference_intervals

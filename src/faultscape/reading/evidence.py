@@ -242,11 +242,12 @@ def labelled_among(study: Study, images: Collection[str]) -> set[str]:
 
 
 def trained_notes(study: Study, models: Sequence[str], images: Collection[str], what: str) -> list[str]:
-    """Return a sentence for each model that some of these images trained, or stand for such (`trained_on`);
-    ``what`` is the word for one of them.
+    """Return a sentence for each model that some of these images trained, or resemble images that did
+    (`trained_on`); ``what`` is the word for one of them.
     """
     counts = {model: len(study.trained_on(model).intersection(images)) for model in models}
-    one, many = "trained {0} or stands for one that did: it does", "trained {0} or stand for such: they do"
+    one = "trained {0} or resembles an image that did: it does"
+    many = "trained {0} or resemble images that did: they do"
     return [
         f"{counted(number, what)} {(one if number == 1 else many).format(model)} not judge {model}"
         for model, number in counts.items()
@@ -255,7 +256,7 @@ def trained_notes(study: Study, models: Sequence[str], images: Collection[str], 
 
 
 def pool_that_trained(study: Study, models: Sequence[str]) -> set[str]:
-    """Return the images of the pool that trained any of these models, or stand for such."""
+    """Return the images of the pool that trained any of these models, or resemble images that did."""
     trained = frozenset().union(*(study.trained_on(model) for model in models))
     rows = study.corpus.images(trained) if trained else []
     return {image.id for image in rows if image.role == "pool"}

@@ -9,6 +9,7 @@ its image has a map.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -234,6 +235,14 @@ def refuse_waiting(study: Study, name: str, more: int) -> None:
             f"{those} have no label yet: --more draws again once they are labelled; to draw now, give the"
             f" total, --{option} {total}"
         )
+
+
+def truth_of_round(study: Study, selection: str) -> str:
+    """Return the truth of the rounds of `loop` if a selection was drawn for one of them, or ''."""
+    held = study.document(study.root / "loop.json") or {}
+    called = re.escape(str(held.get("called") or held.get("model")))
+    truth = str(held.get("truth") or "")
+    return truth if truth in study.truths and re.fullmatch(rf"{called}-\d+-(learn|judge)", selection) else ""
 
 
 def tell_waiting(study: Study, name: str, truth: str | None, *, learns: bool) -> None:

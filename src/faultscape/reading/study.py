@@ -21,7 +21,7 @@ from faultscape.nouns import MAIN, Classes, Slots
 from faultscape.ranking.standings_json import from_json
 from faultscape.reading.answers import class_rows
 from faultscape.reading.choices import choice_rows
-from faultscape.reading.label_counts import LabelCount, Selection, count_labels
+from faultscape.reading.label_counts import LabelCount, Selection, count_labels, truth_of_round
 from faultscape.reading.maps import StoredLabels
 from faultscape.reading.pairs import PairCounts, corpus_key, wanted
 from faultscape.reading.points.truths import answer_rows
@@ -171,7 +171,9 @@ class Study(Snapshot):
 
     @once
     def trained_on(self, model: str) -> frozenset[str]:
-        """Return the images that do not judge a model: those that trained it, or stand for such."""
+        """Return the images that do not judge a model: those that trained it, or resemble these:
+        near-duplicates, images of their groups, and images made from them.
+        """
         record = trained_images.read_record(label_maps.predictions(self.root, model))
         return trained_images.standing_for(self.corpus, frozenset(record.values()))
 
@@ -357,6 +359,13 @@ class Study(Snapshot):
         """The truth that counts by default, or the first by name; `labels` if there is none."""
         return self.find_truth() or (self.truths[0] if self.truths else LABELS)
 
+    @once
+    def truth_of(self, selection: str) -> str:
+        """Return the truth that counts for a selection by default: that of the rounds of `loop` for which it
+        was drawn, else the likely one.
+        """
+        return truth_of_round(self, selection) or self.likely_truth
+
     def labels(self, truth: str | None = None) -> StoredLabels:
         """Return {image: its label} under a truth, by default the one that counts: a map (H, W) of places in
         `classes`, their number for void; for classifiers the names of the classes it shows.
@@ -400,9 +409,9 @@ class Study(Snapshot):
 
     @once
     def label_count(self, selection: str, truth: str = "") -> LabelCount:
-        """Return how many images of a selection are labelled under a truth, by default the likely one."""
+        """Return how many images of a selection are labelled under a truth, by default its own."""
         if not truth:
-            return self.label_count(selection, self.likely_truth or LABELS)
+            return self.label_count(selection, self.truth_of(selection))
         now = self.selection(selection).now
         return count_labels(self, now, truth) if truth in self.truths else LabelCount(0, 0, False)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from faultscape import plug
 from faultscape.reading.artefact import Input, texts
+from faultscape.reading.boxes.evidence import boxes_key
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 
@@ -36,6 +37,13 @@ def files_of(sources: Iterable[str]) -> str | None:
 def key_if_any(*held: object) -> str | None:
     """Return a key of these values; None if all are empty."""
     return key_of(*held) if any(held) else None
+
+
+def boxes_digest(study: Study, truth: str) -> str | None:
+    """Return a digest of the boxes of a truth, which narrow what is expected between points; None without
+    any.
+    """
+    return boxes_key(study, truth) or None
 
 
 MODELS = Input("models", lambda made: ",".join(made.study.models), "models were added, renamed or removed")

@@ -18,6 +18,7 @@ import numpy as np
 from faultscape.ranking.planning.label_needs import POWER, WORLDS, limit_of_all
 from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.points.belief import Belief
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.ranking.points.estimates import PointScores
 from faultscape.ranking.points.intervals import Spread
 from faultscape.standings import MOST_POINTS, Gap
@@ -26,6 +27,7 @@ from faultscape.standings import MOST_POINTS, Gap
 # single draws vary more than it expects, for many models and what two add; measured, docs/benchmarks/plan.md
 SURER = 1.5
 OF_TWO = 3.5
+BOXED = 1 / 3  # of the points that a difference takes, beside boxes of all classes; docs/benchmarks/boxes.md
 RANGE = (
     0.1,
     0.9,
@@ -93,13 +95,17 @@ def _size(difference: float, error: float, share: float) -> float:
 
 
 def expected_covariance(
-    belief: Belief, slopes: np.ndarray, said: np.ndarray, probability: np.ndarray
+    belief: Belief,
+    slopes: np.ndarray,
+    said: np.ndarray,
+    probability: np.ndarray,
+    boxes: BoxStates | None = None,
 ) -> np.ndarray:
     """Return (J, J) the covariance of what one draw adds to scores with these ``slopes`` (J, C + 1, C + 1),
     as an untaught belief expects it: over the true classes at a sample of draws, where the models say
-    ``said`` (J, N), and a pixel is drawn with ``probability`` (N,).
+    ``said`` (J, N) and people drew ``boxes``, and a pixel is drawn with ``probability`` (N,).
     """
-    chance = belief.probabilities(said)
+    chance = belief.probabilities(said, boxes)
     adds = np.array([table[own, : chance.shape[1]] for table, own in zip(slopes, said, strict=True)])
     adds -= (chance * adds).sum(2, keepdims=True)
     adds *= np.sqrt(chance) / probability[:, None]

@@ -73,7 +73,7 @@ def spread_of_images_to_come(
             f"expected the image of each of {len(totals.look)} points with an answer; got"
             f" {len(image_of_points)}"
         )
-    expected = totals.belief.slopes(totals.pool.said, found.slopes)
+    expected = totals.belief.slopes(totals.pool.said, found.slopes, totals.pool.boxes)
     number = len(groups)
     sums = np.array([np.bincount(images, pixels * row[tuples], number) for row in expected])
     added = totals.by_point(found.slopes) / max(totals.draws, 1)

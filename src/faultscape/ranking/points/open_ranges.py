@@ -18,9 +18,10 @@ def open_range(totals: PointTotals, found: PointScores) -> np.ndarray:
     had been answered, with any class.
     """
     number = totals.draws + totals.missing_draws
-    shares = np.ones((len(totals.missing_weight), len(totals.belief.bias)), bool)
-    p = totals.belief.probabilities(totals.missing) if len(shares) else shares.astype(float)
-    return _range(found, totals.missing, shares, p, totals.missing_weight / max(number, 1))
+    now = totals.missing_guess
+    return _range(
+        found, totals.missing, np.ones(now.shape, bool), now, totals.missing_weight / max(number, 1)
+    )
 
 
 def border_range(totals: PointTotals, answers: PointAnswers, found: PointScores) -> np.ndarray:

@@ -21,17 +21,21 @@ from faultscape.maps import checked_arrays
 
 if TYPE_CHECKING:
     from faultscape.ranking.points.belief import Belief
+    from faultscape.ranking.points.box_states import BoxStates
 
 _LARGEST = 2**62
 
 
 class Pool(Protocol):
-    """What an estimate asks of a pool: what is ``said`` in the tuples (J, X) that points lie in, and sums
-    over all pixels in images without a mask, however the pool holds these.
+    """What an estimate asks of a pool: what is ``said`` in the tuples (J, X) that points lie in, what
+    ``boxes`` leave open there, and sums over all pixels in images without a mask, however the pool holds
+    these.
     """
 
     @property
     def said(self) -> np.ndarray: ...
+    @property
+    def boxes(self) -> BoxStates | None: ...
     @property
     def classes(self) -> int: ...
     @property
@@ -47,8 +51,9 @@ class Pool(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PointPool:
-    """Tuples (J, X) of predicted classes, their numbers of pixels (X,) in images without a mask, and the
-    confusion counts ``known`` (J, C + 1, C + 1) of all images with one.
+    """Tuples (J, X) of predicted classes, their numbers of pixels (X,) in images without a mask, the
+    confusion counts ``known`` (J, C + 1, C + 1) of all images with one, and what ``boxes`` leave open: pixels
+    of one tuple between which boxes differ are two tuples.
 
     Errors: RankingError for other shapes, places beyond C, or counts below 0.
 
@@ -62,6 +67,7 @@ class PointPool:
     classes: int  # C, how many classes there are
     # (J, C + 1, C + 1) confusion counts of the images with a mask
     known: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    boxes: BoxStates | None = None  # of the tuples (X,)
 
     def __post_init__(self) -> None:
         said = checked_arrays.whole_numbers(self.said, "said", RankingError, "J x X")
@@ -78,6 +84,14 @@ class PointPool:
             )
         if not (np.isfinite(pixels) & (pixels >= 0)).all():
             raise RankingError("pixels: a number of pixels must be finite and not below 0")
+        if self.boxes is not None and (len(self.boxes.place), self.boxes.states.shape[1]) != (
+            len(pixels),
+            self.classes,
+        ):
+            raise RankingError(
+                f"boxes: expected states of {len(pixels)} tuples and {self.classes} classes; got"
+                f" {len(self.boxes.place)} and {self.boxes.states.shape[1]}"
+            )
         shape = (len(said), self.classes + 1, self.classes + 1)
         known = np.zeros(shape) if not np.size(self.known) else np.asarray(self.known, dtype=float)
         if known.shape != shape:
@@ -104,7 +118,7 @@ class PointPool:
 
     def confusions(self, beliefs: Sequence[Belief]) -> list[np.ndarray]:
         """Return (J, C + 1, Y) what each belief expects of the images without a mask."""
-        return [belief.confusion(self.said, self.pixels) for belief in beliefs]
+        return [belief.confusion(self.said, self.pixels, self.boxes) for belief in beliefs]
 
 
 @dataclass(frozen=True, eq=False)

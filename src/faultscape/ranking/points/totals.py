@@ -5,7 +5,8 @@ Conventions: counts are (J, C + 1, C + 1), model, prediction, true class; the la
 none, the last true class for void. A point of tuple x and true class y adds (y - p(x)) / q to the totals
 that the belief p expects, q being its probability; the mean over draws is unbiased whatever the belief,
 since it was learnt from other points: the draws are split into folds, and each is corrected against the
-belief of all others. A draw with several points (a look) adds their mean. Points without an answer are left
+belief of all others. Boxes only narrow beliefs; a mask is exact, and what else is known of its image says
+nothing more. A draw with several points (a look) adds their mean. Points without an answer are left
 out, as if they had not been drawn; their share is reported, and what they leave open
 (``open_ranges``). Source: Hansen and Hurwitz 1943 (unequal probabilities, with replacement);
 difference estimators: Cassel, Sarndal and Wretman 1976; cross-fitting: Chernozhukov et al. 2018, Zrnic and
@@ -21,6 +22,7 @@ import numpy as np
 from faultscape.errors import RankingError
 from faultscape.ranking.points.answers import GONE, PointAnswers
 from faultscape.ranking.points.belief import Belief, fit_beliefs, prior_belief
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.scores import Score
 
@@ -37,10 +39,10 @@ class PointTotals:
     other folds expects of each point, and ``weight`` (M,) one over its probability and the number of points
     of its look; ``left`` (M, C + 1), what each point adds, is what it shows less the guess, times the
     weight. ``look`` (M,) numbers the ``draws`` with an answer, and ``said`` (J, M) are the predictions at
-    the points. ``missing`` and ``missing_weight`` hold
-    the predictions (J, K) and weights (K,) of the points that could not be answered, and ``missing_draws`` is
-    how many more draws there would be with answers to these. ``seen`` (C,) says whether any answer or mask
-    has a class.
+    the points. ``missing``, ``missing_guess`` and ``missing_weight`` hold the predictions (J, K) and weights
+    (K,) of the points that could not be answered and what the belief expects there (K, Y), and
+    ``missing_draws`` is how many more draws there would be with answers to these. ``seen`` (C,) says whether
+    any answer or mask has a class.
     """
 
     pool: Pool
@@ -54,6 +56,7 @@ class PointTotals:
     said: np.ndarray
     draws: int
     missing: np.ndarray
+    missing_guess: np.ndarray
     missing_weight: np.ndarray
     missing_draws: int
     seen: np.ndarray
@@ -133,12 +136,13 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
     points = np.bincount(look, minlength=len(looks))
     place = answers.place[known]
     said = pool.said[:, place]
+    boxes = _of(pool, place)
     shares = answers.shares[known][:, :truths]
     weight = 1 / answers.probability[known] / points[look[there]]
     fold = look[there] % folds
     folds = int(min(folds, len(looks)))
     if folds > 1:
-        whole, others = fit_beliefs(said, shares, classes, fold)
+        whole, others = fit_beliefs(said, shares, classes, fold, boxes)
         others += [whole] * (folds - len(others))  # the last folds may hold only draws that left the pool
         sizes = np.bincount(np.arange(len(looks)) % folds, minlength=len(others)) / len(looks)
     else:  # a single draw corrects nothing but the prior
@@ -150,10 +154,11 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
     for k, (belief, size) in enumerate(zip(others, sizes, strict=True)):
         own = fold == k
         expected += size * expected_by[k]
-        guess[own, :truths] = belief.probabilities(said[:, own])
+        guess[own, :truths] = belief.probabilities(said[:, own], boxes and boxes.of(own))
     if not others:
-        guess[:, :truths] = whole.probabilities(said)
+        guess[:, :truths] = whole.probabilities(said, boxes)
     missing = answers.missing
+    untold = answers.place[missing]
     seen = pool.known[0, :, :-1].sum(0) + answers.shares[known].sum(0)[:-1] > 0
     return PointTotals(
         pool,
@@ -166,7 +171,8 @@ def point_totals(pool: Pool, answers: PointAnswers, *, void: bool = True, folds:
         look[there],
         said,
         len(looks),
-        pool.said[:, answers.place[missing]],
+        pool.said[:, untold],
+        whole.probabilities(pool.said[:, untold], _of(pool, untold)),
         1 / answers.probability[missing] / np.bincount(answers.look)[answers.look[missing]],
         answers.draws - len(looks),
         seen,
@@ -186,6 +192,11 @@ def _check(pool: Pool, answers: PointAnswers, truths: int) -> None:
         )
     if truths == pool.classes and answers.shares[:, -1].any():
         raise RankingError("some answers are void, but the truth has no void; expected void=True")
+
+
+def _of(pool: Pool, place: np.ndarray) -> BoxStates | None:
+    """Return what boxes leave open in some tuples of a pool."""
+    return None if pool.boxes is None else pool.boxes.of(place)
 
 
 def _padded(confusion: np.ndarray, classes: int) -> np.ndarray:

@@ -42,6 +42,8 @@ def boxes_of(study: Study, truth: str) -> dict[str, dict[str, list[Box]]]:
     by_image = dict[str, list[BoxAnswer]]()
     for answer in box_answers(study).answers(truth):
         by_image.setdefault(answer.image, []).append(answer)
+    if not by_image:
+        return {}
     names = {*study.classes.names}
     there = by_image.keys() & study.ids - study.discarded.keys()
     found = {image: joined(by_image[image]) for image in study.images if image in there}

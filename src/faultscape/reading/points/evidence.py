@@ -3,9 +3,10 @@ the draws.
 
 Conventions: M draws count. Images with a map of the truth are known in full (``labelled``), and the draws
 speak about the others (``unlabelled``): a draw that lies in an image with a map, or in one that does not
-count, was drawn all the same, and adds nothing there. Draws are independent, so the first ones are a fair
-sample however many follow: those after the last one with an answer do not count, and of those before at most
-a twentieth may lack one, as if missing at random.
+count, was drawn all the same, and adds nothing there. Boxes narrow what is expected of the unlabelled images
+(`box_states`); a map of an image says all that its boxes do. Draws are independent, so the first ones are a
+fair sample however many follow: those after the last one with an answer do not count, and of those before at
+most a twentieth may lack one, as if missing at random.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Classes, Definition
 from faultscape.ranking.points.answers import GONE, PointAnswers
+from faultscape.ranking.points.box_states import SHUT
 from faultscape.ranking.points.pool import Pool
 from faultscape.ranking.points.totals import PointTotals, point_totals
 from faultscape.reading.choices import EVERYBODY, Voices
@@ -37,8 +39,9 @@ class PointEvidence:
 
     ``told`` is how many of the draws have an answer, or a map of their image, as ``masked`` have; ``late``
     are the models that are left out because they lack maps. ``waiting`` is how many points have no answer
-    yet, ``after`` how many answers come after one of these and do not count, and ``untold`` how many of the
-    draws nobody can tell. ``weights`` are those of the people's answers, None if all count the same.
+    yet, ``after`` how many answers come after one of these and do not count, ``untold`` how many of the
+    draws nobody can tell, and ``unboxed`` how many show only classes that boxes shut out. ``weights`` are
+    those of the people's answers, None if all count the same.
     """
 
     models: tuple[str, ...]
@@ -55,6 +58,7 @@ class PointEvidence:
     waiting: int
     after: int
     untold: int
+    unboxed: int
     weights: Mapping[str, float] | None
 
     @property
@@ -116,8 +120,19 @@ def read_point_evidence(
         int((~done).sum()),
         int((known.asked & inside)[number:].sum()),
         int((known.untold & inside)[kept].sum()),
+        _unboxed(pool, known.shares[kept], inside[kept]),
         known.weights,
     )
+
+
+def _unboxed(pool: StoredPool, shares: np.ndarray, inside: np.ndarray) -> int:
+    """Return how many of the first draws with answers ``shares`` (M, C + 1) show only classes that boxes shut
+    out.
+    """
+    if pool.boxes is None:
+        return 0
+    shut = pool.boxes.states[pool.boxes.place[: len(shares)]] == SHUT
+    return int((inside & ((shares[:, :-1] * shut).sum(1) >= 1)).sum())
 
 
 def totals_of(found: PointEvidence, classes: Classes) -> PointTotals:

@@ -19,7 +19,9 @@ import numpy as np
 from faultscape.nouns import Definition, Point
 from faultscape.progress import Tick
 from faultscape.ranking.points.belief import Belief
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.reading import fill
+from faultscape.reading.boxes.open_classes import boxes_as_text
 from faultscape.reading.fill import task
 from faultscape.reading.points.tuples import Block, Scope, each_block, each_stack, labels_at, tuples_of
 from faultscape.reading.pool import read_drawing_pool
@@ -31,6 +33,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
 
 _AT = "faultscape.reading.points.pool"
+_OF_BELIEF = ("votes", "bias", "boxed")
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -69,8 +72,8 @@ def _ids(study: Study, model: str, shard: int) -> set[str]:
 @dataclass(frozen=True)
 class PixelJob:
     """One shard of a pool: its ``images``, and which of them count. ``points`` (image, pixel) are pixels to
-    look at, ``shares`` (image, 0 to 1) where pixels are drawn; ``asked`` is a file of the study with what
-    else a task needs.
+    look at, ``shares`` (image, 0 to 1) where pixels are drawn; ``boxed`` (image, its boxes as text) are the
+    boxes of its truth, and ``asked`` is a file of the study with what else a task needs.
     """
 
     study: str
@@ -80,12 +83,13 @@ class PixelJob:
     counted: tuple[bool, ...]
     points: tuple[tuple[str, int], ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    boxed: tuple[tuple[str, str], ...] = ()
     asked: str = ""
 
     @property
     def blocks(self) -> Iterator[Block]:
         """The tuples of all images."""
-        return each_block(Study(self.study), self.scope, self.number, self.images)
+        return each_block(Study(self.study), self.scope, self.number, self.images, dict(self.boxed))
 
     @property
     def arrays(self) -> Arrays:
@@ -101,8 +105,9 @@ class PixelJob:
 @dataclass(frozen=True, eq=False)
 class StoredPool:
     """The pixels of some ``images``, of which some are ``counted`` (I,), as an estimate takes them
-    (`ranking.points.pool.Pool`): ``said`` (J, P) are the labels of the models at the points asked for, and
-    ``shown`` (P,) those of the truth, C + 1 where it has no map.
+    (`ranking.points.pool.Pool`): ``said`` (J, P) are the labels of the models at the points asked for,
+    ``shown`` (P,) those of the truth, C + 1 where it has no map, and ``boxes`` what those of the images that
+    are ``boxed`` {image: its boxes as text} leave open there.
 
     Of each image (I,) how many ``pixels`` it has, and whether it is ``labelled``; of those that count and
     are not, how many pixels a model predicts as what (``predicted``, (J, C + 1)); of those that are, the
@@ -113,11 +118,13 @@ class StoredPool:
     scope: Scope
     images: tuple[str, ...]
     counted: np.ndarray
+    boxed: Mapping[str, str]
     engine: str
     workers: int | None
     classes: int
     said: np.ndarray
     shown: np.ndarray
+    boxes: BoxStates | None
     pixels: np.ndarray
     labelled: np.ndarray
     predicted: np.ndarray
@@ -138,19 +145,23 @@ class StoredPool:
         """The pixels of the images that count and have one."""
         return int(self.pixels[self.counted & self.labelled].sum())
 
+    @property
+    def boxed_number(self) -> int:
+        """How many images that count have boxes and no map."""
+        rest = np.flatnonzero(self.counted & ~self.labelled)
+        return sum(self.images[k] in self.boxed for k in rest.tolist())
+
     def confusions(self, beliefs: Sequence[Belief]) -> list[np.ndarray]:
         """Return (J, C + 1, Y) what each belief expects of the images that count and have no map."""
-        arrays = {
-            "votes": np.array([belief.votes for belief in beliefs]),
-            "bias": np.array([belief.bias for belief in beliefs]),
-        }
+        each = [_of_belief(belief) for belief in beliefs]
+        arrays = {name: np.array([one[name] for one in each]) for name in each[0]}
         return list(np.sum([held["expected"] for _, held in self._ask("expect", arrays)], axis=0))
 
     def slopes(self, belief: Belief, slopes: np.ndarray) -> np.ndarray:
         """Return (J, I) the sums of ``slopes`` (J, C + 1, C + 1) over the pixels of each image that counts,
         expected or as its map shows.
         """
-        arrays = {"votes": belief.votes, "bias": belief.bias, "slopes": slopes}
+        arrays = _of_belief(belief) | {"slopes": slopes}
         return self._by_image("sum_slopes", arrays)[:, self.counted]
 
     def draw(self, by: Allocation, numbers: np.ndarray) -> list[tuple[str, int, float]]:
@@ -191,7 +202,7 @@ class StoredPool:
 
     @cached_property
     def _jobs(self) -> list[PixelJob]:
-        return _jobs(self.study, self.scope, self.images, self.counted)
+        return _jobs(self.study, self.scope, self.images, self.counted, self.boxed)
 
     def _by_image(self, name: str, arrays: Arrays) -> np.ndarray:
         """Return the sums (K, I) that a task makes for each image."""
@@ -228,7 +239,8 @@ def read_point_pool(
     labels at some ``points``, which may lie in others.
     """
     counts = np.ones(len(images), bool) if counted is None else counted
-    jobs = _jobs(study, scope, images, counts, points)
+    boxed = boxes_as_text(study, scope.truth)
+    jobs = _jobs(study, scope, images, counts, boxed, points)
     place = {image: k for k, image in enumerate(images)}
     side = len(study.classes) + 1
     pixels = np.zeros(len(images), np.int64)
@@ -237,6 +249,7 @@ def read_point_pool(
     known = np.zeros((len(scope.models), side, side), np.int64)
     said = np.zeros((len(scope.models), len(points)), np.int64)
     shown = np.zeros(len(points), np.int64)
+    states = np.zeros((len(points), side - 1), np.uint8)
     shard_of = study.corpus.shards_of({point.image for point in points})
     mine: dict[int, list[int]] = {}
     for k, point in enumerate(points):
@@ -250,8 +263,10 @@ def read_point_pool(
         asked = mine.get(job.number, [])
         said[:, asked] = held["said"]
         shown[asked] = held["shown"]
-    about = (study, scope, tuple(images), counts, engine, workers, side - 1)
-    return StoredPool(*about, said, shown, pixels, labelled, predicted, known)
+        states[asked] = held.get("states", 0)
+    boxes = BoxStates(*np.unique(states, axis=0, return_inverse=True)) if states.any() else None
+    about = (study, scope, tuple(images), counts, boxed, engine, workers, side - 1)
+    return StoredPool(*about, said, shown, boxes, pixels, labelled, predicted, known)
 
 
 @task(PixelJob)
@@ -280,7 +295,7 @@ def survey(job: PixelJob, tick: Tick) -> str:
             cells = own[there].astype(np.int64) * side + truth
             known[j] += np.bincount(cells, inside[there], side**2).astype(np.int64)
         tick(len(block.ends))
-    at_points = dict(zip(("said", "shown"), labels_at(study, job.scope, job.number, job.points), strict=True))
+    at_points = labels_at(study, job.scope, job.number, job.points, dict(job.boxed))
     found = {"pixels": pixels, "labelled": labelled, "predicted": predicted}
     return job.leave("survey", found | at_points | {"known": known.reshape(-1, side, side)})
 
@@ -289,7 +304,8 @@ def survey(job: PixelJob, tick: Tick) -> str:
 def expect(job: PixelJob, tick: Tick) -> str:
     """Sum what beliefs expect of a shard's images that count and have no map."""
     arrays = job.arrays
-    beliefs = [Belief(votes, bias) for votes, bias in zip(arrays["votes"], arrays["bias"], strict=True)]
+    each = zip(*(arrays[name] for name in _OF_BELIEF), strict=True)
+    beliefs = [Belief(*one) for one in each]
     expected = np.zeros(arrays["votes"].shape)
     counted = np.array(job.counted, bool)
     for block in job.blocks:
@@ -297,7 +313,8 @@ def expect(job: PixelJob, tick: Tick) -> str:
         asked = np.flatnonzero(pixels)
         said = np.ascontiguousarray(block.labels[:-1, asked])
         pixels = pixels[asked]
-        expected += [belief.confusion(said, pixels) for belief in beliefs]
+        boxes = block.boxes and block.boxes.of(asked)
+        expected += [belief.confusion(said, pixels, boxes) for belief in beliefs]
         tick(len(block.ends))
     return job.leave("expected", {"expected": expected})
 
@@ -307,12 +324,13 @@ def sum_slopes(job: PixelJob, tick: Tick) -> str:
     """Sum slopes over the pixels of each of a shard's images."""
     arrays = job.arrays
     slopes = arrays["slopes"]
-    belief = Belief(arrays["votes"], arrays["bias"])
+    belief = _belief_of(arrays)
     sums = np.zeros((len(slopes), len(job.images)))
     for block in job.blocks:
         *labels, truth = block.labels
         said = np.array(labels)
-        values = belief.slopes(said, np.ascontiguousarray(slopes[:, :, : len(belief.bias)]))
+        of_known = np.ascontiguousarray(slopes[:, :, : len(belief.bias)])
+        values = belief.slopes(said, of_known, block.boxes)
         known = ~_unlabelled(block, slopes.shape[1])
         for own, table, row in zip(values, slopes, said, strict=True):
             own[known] = table[row[known], truth[known]]
@@ -329,7 +347,7 @@ def weigh(job: PixelJob, tick: Tick) -> str:
     counted = np.array(job.counted, bool)
     sums = np.zeros((3, len(job.images)))
     for block in job.blocks:
-        weights = by.weights(np.ascontiguousarray(block.labels[:-1]))
+        weights = by.weights(np.ascontiguousarray(block.labels[:-1]), block.boxes)
         weights *= _unlabelled(block, arrays["slopes"].shape[1])
         sums += _sums(block, weights, len(job.images)) * counted
         tick(len(block.ends))
@@ -347,15 +365,19 @@ def find(job: PixelJob, tick: Tick) -> str:
         places.setdefault(image, []).append(place)
     pixel = np.zeros(len(job.shares), np.int64)
     probability = np.zeros(len(job.shares))
-    for image, maps, near, _ in each_stack(Study(job.study), job.scope, job.number, places):
-        labels, pixels = tuples_of(maps, near, n)
-        one = mixed(by.weights(labels), arrays["totals"])
+    for image, maps, near, _, told in each_stack(
+        Study(job.study), job.scope, job.number, places, dict(job.boxed)
+    ):
+        labels, pixels, boxes = tuples_of(maps, near, n, told)
+        one = mixed(by.weights(labels, boxes), arrays["totals"])
         mine = places[image]
         rows, inside = along(one * pixels, [job.shares[k][1] for k in mine])
         for k, row, nth in zip(mine, rows, nth_of(inside, pixels[rows]), strict=True):
             there = np.ones(maps[0].shape, bool) if near is None else ~near
             for label_map, label in zip(maps, labels[:, row], strict=True):
                 there &= label_map == label
+            if told is not None and boxes is not None:
+                there &= told.rows == boxes.place[row]
             pixel[k] = np.flatnonzero(there)[nth]
             probability[k] = one[row]
         tick(1)
@@ -367,6 +389,7 @@ def _jobs(
     scope: Scope,
     images: Sequence[str],
     counted: np.ndarray,
+    boxed: Mapping[str, str],
     points: Sequence[Point] = (),
 ) -> list[PixelJob]:
     """Return a job for each shard with images or points."""
@@ -379,10 +402,13 @@ def _jobs(
     asked: dict[int, list[tuple[str, int]]] = {}
     for point in points:
         asked.setdefault(shard_of[point.image], []).append((point.image, point.pixel))
-    return [
-        PixelJob(str(study.root), scope, shard, tuple(ids), tuple(counting), tuple(asked.get(shard, ())))
-        for shard, (ids, counting) in sorted(inside.items())
-    ]
+    out = []
+    for shard, (ids, counting) in sorted(inside.items()):
+        mine = tuple(asked.get(shard, ()))
+        there = dict.fromkeys((*ids, *(image for image, _ in mine)))
+        of_boxes = tuple((image, boxed[image]) for image in there if image in boxed)
+        out.append(PixelJob(str(study.root), scope, shard, tuple(ids), tuple(counting), mine, boxed=of_boxes))
+    return out
 
 
 def _run(
@@ -407,8 +433,7 @@ def _leave(study: Study, name: str, arrays: Arrays) -> str:
 
 
 def _arrays_of(by: Allocation) -> dict[str, Any]:
-    belief = {"votes": by.belief.votes, "bias": by.belief.bias}
-    return belief | {
+    return _of_belief(by.belief) | {
         "slopes": by.slopes,
         "weights": by.variance_weights,
         "reference": by.reference,
@@ -417,8 +442,17 @@ def _arrays_of(by: Allocation) -> dict[str, Any]:
 
 
 def _allocation_of(arrays: Arrays) -> Allocation:
-    belief = Belief(arrays["votes"], arrays["bias"])
-    return Allocation(belief, *(arrays[name] for name in ("slopes", "weights", "reference", "area")))
+    return Allocation(
+        _belief_of(arrays), *(arrays[name] for name in ("slopes", "weights", "reference", "area"))
+    )
+
+
+def _of_belief(belief: Belief) -> dict[str, np.ndarray]:
+    return {name: getattr(belief, name) for name in _OF_BELIEF}
+
+
+def _belief_of(arrays: Arrays) -> Belief:
+    return Belief(*(arrays[name] for name in _OF_BELIEF))
 
 
 def _unlabelled(block: Block, side: int) -> np.ndarray:

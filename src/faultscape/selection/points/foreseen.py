@@ -34,4 +34,5 @@ def foreseen_covariance(
     weights = pool.pixels * probability
     drawn = np.random.default_rng(seed).choice(len(weights), DRAWS, p=weights / weights.sum())
     slopes = point_scores(totals).slopes
-    return expected_covariance(totals.belief, slopes, pool.said[:, drawn], probability[drawn])
+    boxes = pool.boxes and pool.boxes.of(drawn)
+    return expected_covariance(totals.belief, slopes, pool.said[:, drawn], probability[drawn], boxes)

@@ -18,6 +18,7 @@ import numpy as np
 from faultscape.choices import Over
 from faultscape.errors import OptionError, SelectionError
 from faultscape.ranking.points.belief import Belief, kernels
+from faultscape.ranking.points.box_states import BoxStates
 from faultscape.ranking.points.estimates import PointScores, point_scores
 from faultscape.ranking.points.intervals import pool_spread
 from faultscape.ranking.points.pool import PointPool
@@ -45,11 +46,11 @@ class Allocation:
     reference: np.ndarray
     area: np.ndarray
 
-    def weights(self, said: np.ndarray) -> np.ndarray:
-        """Return (3, X) of tuples (J, X) ones, how their votes split, and by how much they are expected to
-        add to the variance.
+    def weights(self, said: np.ndarray, boxes: BoxStates | None = None) -> np.ndarray:
+        """Return (3, X) of tuples (J, X), with their ``boxes``, ones, how their votes split, and by how much
+        they are expected to add to the variance.
         """
-        variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference)
+        variance = self.belief.variance(said, self.slopes, self.variance_weights, self.reference, boxes)
         split = kernels().vote_split(said, self.area)
         return np.stack([np.ones(said.shape[1]), np.sqrt(split), np.sqrt(variance)])
 
@@ -73,7 +74,7 @@ def point_probabilities(
     (np.float64(1.0), True)
     """
     pool = cast("PointPool", totals.pool)
-    weights = point_allocation(totals, goal, metric=metric, over=over).weights(pool.said)
+    weights = point_allocation(totals, goal, metric=metric, over=over).weights(pool.said, pool.boxes)
     return mixed(weights, weights @ pool.pixels)
 
 

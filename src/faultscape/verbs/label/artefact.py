@@ -125,7 +125,7 @@ def next_export(study: Study, name: str, truth: str) -> tuple[str, JsonObject]:
 
 def export_line(study: Study, name: str) -> str:
     """Return the next `label export` of a selection, under the truth that counts."""
-    target, options = next_export(study, name, study.likely_truth)
+    target, options = next_export(study, name, study.truth_of(name))
     return command(study, "label export", options, target)
 
 
@@ -163,7 +163,7 @@ class _Labels(Artefact):
         if now.points:
             said = f"{count.by_people} of {counted(now.asked - count.masked, 'point')} answered"
             masks = f"; {count.masked} more in images with a mask" if count.masked else ""
-            return f"{name}: {said} (truth {study.likely_truth}){masks}"
+            return f"{name}: {said} (truth {study.truth_of(name)}){masks}"
         number = len(now.images)
         partly = f", {count.partly} partly" if count.partly else ""
         late = count.labelled >= FEW and is_short(study, name)
@@ -173,7 +173,7 @@ class _Labels(Artefact):
         marks = study.second_round.words(now.images)
         return (
             f"{name}: {count.labelled} of {counted(number, 'image')} labelled{partly}"
-            f" (truth {study.likely_truth})"
+            f" (truth {study.truth_of(name)})"
             f"{order}{f'; {marks}' if marks else ''}"
         )
 
@@ -181,7 +181,7 @@ class _Labels(Artefact):
         if not SELECTION.is_done(study, name) or is_replaced(study, name):
             return ""
         if study.selections[name].slots.points:
-            return command(study, "label serve", named(name, study.likely_truth))
+            return command(study, "label serve", named(name, study.truth_of(name)))
         return export_line(study, name)
 
     def waits(self, study: Study, name: str) -> bool:

@@ -118,14 +118,11 @@ def _check_fresh(study: Study, options: LabelExportOptions) -> None:
         return
     node = graph.node(study, SELECTION, options.selection)
     if node.state == "stale":
-        how = (
-            f"run `{node.line}` first"
-            if node.line
-            else f"label {successor(study, options.selection)} instead"
-        )
+        newer = successor(study, options.selection)
+        how = f"run `{node.line}` first, or " if node.line else f"label {newer} instead, or " if newer else ""
         raise LabellingError(
-            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}, or add --anyway to"
-            " label it as it is"
+            f"selection {options.selection!r} is stale: {', '.join(node.why)}; {how}add --anyway to label it"
+            " as it is"
         )
 
 
@@ -147,7 +144,8 @@ def import_labels(
     # without a selection, what comes next is not to rank
     if not isinstance(found, Imported | Answered | PointsAnswered) or not selections.names(study.root):
         return found
-    return replace(found, then=shlex.join(["faultscape", "run", options.study]))
+    waiting = [node.line for node in graph.undone(study.reread(), "loop")]
+    return replace(found, then=waiting[0] if waiting else shlex.join(["faultscape", "run", options.study]))
 
 
 def _imported(

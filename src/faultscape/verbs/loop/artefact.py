@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from faultscape.errors import counted
-from faultscape.reading.artefact import Artefact, Input, Instance
+from faultscape.reading.artefact import Artefact, Input, Instance, command
 from faultscape.reading.study import Study
 from faultscape.study.folder import put
 from faultscape.study.parts import key_of
@@ -32,16 +32,17 @@ def rename_networks(study: Study, renamed: Mapping[str, str]) -> None:
     put(LOOP.path(study), (json.dumps(held, indent=1, ensure_ascii=False, allow_nan=True) + "\n").encode())
 
 
-def labels_waited_for(study: Study, selection: str) -> str:
-    """Return a digest of which images of a selection have labels, and whether they are all; '' goes for none
-    that the loop waits for.
+def labels_waited_for(study: Study, selection: str, truth: str) -> str:
+    """Return a digest of which images of a selection have labels under a truth, and whether they are all; ''
+    goes for none that the loop waits for.
     """
-    return key_of(sorted(study.label_count(selection).images), _left(study, selection) == 0)
+    images = study.label_count(selection, truth).images
+    return key_of(sorted(images), left_to_label(study, selection, truth) == 0)
 
 
-def _left(study: Study, selection: str) -> int:
-    """Return how many images of a selection have no label yet."""
-    return study.selection(selection).now.asked - study.label_count(selection).labelled
+def left_to_label(study: Study, selection: str, truth: str) -> int:
+    """Return how many images of a selection have no label under a truth yet."""
+    return study.selection(selection).now.asked - study.label_count(selection, truth).labelled
 
 
 def unused_images(study: Study) -> int:
@@ -70,10 +71,15 @@ def next_round(study: Study) -> tuple[str, str, int]:
 def _labels(made: Instance) -> str | None:
     held = made.study.document(LOOP.path(made.study)) or {}
     name = str(held.get(OPEN) or "")
-    return labels_waited_for(made.study, name) if name in made.study.selections else None
+    if name not in made.study.selections:
+        return None
+    return labels_waited_for(made.study, name, made.study.truth_of(name))
 
 
 class _Loop(Artefact):
+    def line(self, study: Study, _name: str = "", /) -> str:
+        return command(study, self.verb, {})  # loop.json holds its options
+
     def describe(self, study: Study, _name: str) -> str:
         held = study.document(self.path(study)) or {}
         rounds = held.get("rounds")
@@ -81,7 +87,7 @@ class _Loop(Artefact):
         name = str(held.get(OPEN) or "")
         if name not in study.selections:
             return f"{said} of {held.get('model')}"
-        left = _left(study, name)
+        left = left_to_label(study, name, study.truth_of(name))
         next_ = f"waits for {counted(left, 'label')} of {name}" if left else "can go on"
         return f"{said} of {held.get('model')}; the next {next_}"
 

@@ -22,13 +22,13 @@ _KINDS = {
 }
 
 
-def write_page(study: Study, rounds: Sequence[Round]) -> None:
-    """Write the page of a study's rounds, the newest first."""
+def write_page(study: Study, rounds: Sequence[Round], truth: str) -> None:
+    """Write the page of a study's rounds, the newest first, with the labels of a truth."""
     shown = [
         {
             "title": f"{len(rounds) - k}. {one.network}, from {one.parent}",
             "row": repr(one).partition(": ")[2],
-            "kinds": [_kind(study, one, kind, words) for kind, words in _KINDS.items()],
+            "kinds": [_kind(study, one, truth, kind, words) for kind, words in _KINDS.items()],
         }
         for k, one in enumerate(reversed(rounds))
     ]
@@ -36,18 +36,18 @@ def write_page(study: Study, rounds: Sequence[Round]) -> None:
     put(study.root / "loop.html", page.encode("utf-8", "xmlcharrefreplace"))
 
 
-def _kind(study: Study, one: Round, kind: str, words: str) -> dict[str, object]:
+def _kind(study: Study, one: Round, truth: str, kind: str, words: str) -> dict[str, object]:
     images = getattr(one, kind)
     about = words.format(parent=one.parent, network=one.network)
     left = len(images) - _SHOWN
     return {
         "title": f"{kind.capitalize()}: {counted(len(images), 'image')}",
         "about": about + (f"; the first {_SHOWN} of them" if left > 0 else ""),
-        "cells": [_cell(study, one, image) for image in images[:_SHOWN]],
+        "cells": [_cell(study, one, truth, image) for image in images[:_SHOWN]],
     }
 
 
-def _cell(study: Study, one: Round, image: str) -> dict[str, object]:
+def _cell(study: Study, one: Round, truth: str, image: str) -> dict[str, object]:
     """Return an image, its truth, and what both networks said."""
     about = study.corpus.by_id([image]).get(image)
     if about is None:
@@ -56,7 +56,7 @@ def _cell(study: Study, one: Round, image: str) -> dict[str, object]:
     views = []
     with suppress(ImageError):  # its photo is gone
         views.append(("image", photo_uri(read_photo(about)[0], size)))
-    maps = {"truth": study.labels()}
+    maps = {"truth": study.labels(truth)}
     maps |= {name: study.maps(name) for name in (one.parent, one.network) if name in study.models}
     for name, held in maps.items():
         if image in held:

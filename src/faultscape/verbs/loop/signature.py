@@ -39,6 +39,7 @@ def loop(
     rate: float | None = None,
     backbone: str | None = None,
     masks: Place | None = None,
+    truth: str | None = None,
     rounds: int = 1,
     engine: str = "processes",
 ) -> Looped:
@@ -70,6 +71,8 @@ def loop(
     masks
         A folder with masks of all images, for rounds without people: only masks of images that a round asks
         for are read.
+    truth
+        The labels to learn from and to judge by; default: labels, or the only ones.
     rounds
         With --masks: how many rounds to complete.
     engine

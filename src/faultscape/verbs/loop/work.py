@@ -25,18 +25,27 @@ from pydantic import TypeAdapter, ValidationError
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError, SelectionError, StudyError, closest, counted
 from faultscape.nouns import JsonObject
+from faultscape.ranking.drawn.estimate_intervals import difference_intervals
 from faultscape.ranking.drawn.estimates import lure
 from faultscape.ranking.drawn.steps import steps
 from faultscape.reading import evidence
 from faultscape.reading.artefact import texts
-from faultscape.reading.study import Study, opened
+from faultscape.reading.study import LABELS, Study, opened
 from faultscape.study.folder import put
 from faultscape.study.tables.logs import log
 from faultscape.verbs.compare import compare
 from faultscape.verbs.graph import undone
 from faultscape.verbs.label import import_
 from faultscape.verbs.label.artefact import export_line
-from faultscape.verbs.loop.artefact import CALLED, LOOP, NETWORK, OPEN, labels_waited_for, unused_images
+from faultscape.verbs.loop.artefact import (
+    CALLED,
+    LOOP,
+    NETWORK,
+    OPEN,
+    labels_waited_for,
+    left_to_label,
+    unused_images,
+)
 from faultscape.verbs.loop.page import write_page
 from faultscape.verbs.loop.result import FAILS, Looped, Round
 from faultscape.verbs.loop.signature import LEAST
@@ -89,7 +98,18 @@ def _asked(study: Study, options: LoopOptions) -> dict[str, Any]:
     if masks and not Path(masks).is_dir():
         raise OptionError(f"--masks {masks}: there is no such folder")
     asked["masks"] = masks
+    asked["truth"] = _truth(study, options.truth, str(held.get("truth") or ""))
     return asked
+
+
+def _truth(study: Study, named: str | None, before: str) -> str:
+    """Return the labels that count in all rounds, which ``before`` are those of the rounds so far."""
+    if named and before and named != before:
+        raise OptionError(
+            f"--truth {named}: the rounds of this study are those of truth {before}; continue these, or move"
+            f" {LOOP.path(study)} away to begin others"
+        )
+    return study.truth(named or before or None) if study.truths else LABELS
 
 
 def _model(study: Study, named: str | None) -> str:
@@ -143,6 +163,7 @@ class _Round:
         self.engine = engine
         self.parent = rounds[-1].network if rounds else str(asked["model"])
         held = _document(study)
+        self.truth = str(asked["truth"])
         self.called = str(held.get(CALLED) or asked["model"])
         stem = f"{self.called}-{len(rounds) + 1}"
         self.network = str(held.get(NETWORK) or stem)
@@ -175,7 +196,7 @@ class _Round:
                 place,
                 self.network,
                 init=self.parent,
-                data=TrainingData(set_=[f"selection:{self.learn}"]),
+                data=TrainingData(set_=[f"selection:{self.learn}"], truth=self.truth),
                 plan=TrainingPlan(epochs=self.asked["epochs"], rate=self.asked["rate"]),
                 backbone=self.asked["backbone"],
             )
@@ -185,10 +206,11 @@ class _Round:
             select(place, as_=self.judge, goal="order", budget=self.asked["judged"], engine=self.engine)
         if waiting := self._labelled(self.judge, "to judge on"):
             return waiting
-        rank(place, selection=self.judge, engine=self.engine)
+        rank(place, selection=self.judge, truth=self.truth, engine=self.engine)
         self.rounds.append(self._outcome())
         self.seconds = 0.0
-        write_page(self.study.reread(), self.rounds)  # first: once the round is written it is not made again
+        # first: once the round is written it is not made again
+        write_page(self.study.reread(), self.rounds, self.truth)
         self._write("")
         log(self.study.root, "loop", network=self.network, parent=self.parent)
         return None
@@ -238,19 +260,19 @@ class _Round:
                 f"all images of selection {selection} are discarded; draw others with `faultscape select"
                 f" {study.place} --as {selection} --more {len(held.slots.images)}`, and type this line again"
             )
-        left = now.asked - study.label_count(selection).labelled
+        left = left_to_label(study, selection, self.truth)
         self._write(selection, left=left)
         if not left:
             return None
         words = f"round {len(self.rounds) + 1} waits for masks of {counted(left, 'image')} {why}: {selection}"
         if self.asked["masks"]:
             words += f"; {self.asked['masks']} has none of them"
-        return words, export_line(study, selection)
+        return words, export_line(study.reread(), selection)
 
     def _import(self, selection: str) -> None:
         """Import the masks of a selection's images that have none yet from the folder of masks."""
         study = self.study.reread()
-        held = study.label_count(selection).images
+        held = study.label_count(selection, self.truth).images
         with tempfile.TemporaryDirectory() as folder:
             found = 0
             for image in study.selection(selection).now.images:
@@ -261,20 +283,19 @@ class _Round:
                     shutil.copy(mask, target)
                     found += 1
             if found:
-                import_(study.called, folder, truth=study.likely_truth)
+                import_(study.called, folder, truth=self.truth)
 
     def _outcome(self) -> Round:
         """Compare parent and child on the images that the round drew for it."""
         study = self.study.reread()
         slots = study.selection(self.judge).slots
         models = (self.parent, self.network)
-        truth = study.likely_truth
-        images, score = evidence.scores(study, models, truth, slots.definition, study.discarded)
-        lost = evidence.undecidable(study, models, truth) | {*study.discarded}
+        images, score = evidence.scores(study, models, self.truth, slots.definition, study.discarded)
+        lost = evidence.undecidable(study, models, self.truth) | {*study.discarded}
         found = steps(slots.draws, images, score, lost=lost, learns=False)
         seen = score[:, found.columns]
         names = [images[k] for k in found.columns]
-        learnt = study.label_count(self.learn).labelled
+        learnt = study.label_count(self.learn, self.truth).labelled
         fails = seen < FAILS
         hours = (learnt + len(names)) * COSTS["mask"] / 3600
         return Round(
@@ -293,8 +314,9 @@ class _Round:
     def _write(self, open_: str, *, left: int = 0) -> None:
         """Write the rounds, with the selection that is open, of which so many images are left to label."""
         study = self.study.reread()
-        given = {name: value for name, value in self.asked.items() if value and value != _DEFAULTS.get(name)}
-        inputs = {"labels": labels_waited_for(study, open_) if left else ""} if open_ else {}
+        usual = {**_DEFAULTS, "truth": study.find_truth()}
+        given = {name: value for name, value in self.asked.items() if value and value != usual.get(name)}
+        inputs = {"labels": labels_waited_for(study, open_, self.truth) if left else ""} if open_ else {}
         held = {
             **{name: value for name, value in self.asked.items() if value},
             "rounds": [asdict(one) for one in self.rounds],
@@ -310,23 +332,17 @@ class _Round:
 
 def gain(score: np.ndarray, probability: np.ndarray, pool: int) -> list[float]:
     """Return [x, low, high], the second model's mean score minus the first's over a pool, from scores (2, M)
-    on images drawn with these probabilities, and its 95 % interval (LURE, Student's t); NaN for its ends with
-    fewer than two images.
+    on images drawn with these probabilities, and its 95 % interval (LURE, Student's t); NaN for all three
+    with fewer than two images.
 
-    >>> score = np.array([[0.4, 0.5, 0.6], [0.5, 0.6, 0.7]])
+    >>> score = np.array([[0.4, 0.5, 0.6], [0.5, 0.4, 0.8]])
     >>> [round(end, 3) for end in gain(score, np.array([1 / 30, 1 / 29, 1 / 28]), 30)]
-    [0.1, 0.1, 0.1]
+    [0.067, -0.436, 0.569]
     """
-    from scipy import stats
-
     if score.shape[1] < 2:
         return [float("nan")] * 3
     found = lure(1 - score, probability, pool)
-    difference = np.array([1.0, -1.0])
-    x = float(difference @ found.loss)
-    error = float(np.sqrt(max(0.0, difference @ found.covariance @ difference)))
-    half = float(stats.t.ppf(0.975, max(1, found.freedom))) * error
-    return [x, x - half, x + half]
+    return [float(found.loss[0] - found.loss[1]), *difference_intervals(found)[0, 1].tolist()]
 
 
 def _which(names: Sequence[str], chosen: np.ndarray) -> tuple[str, ...]:

@@ -123,6 +123,7 @@ POINT_MEASURES = _PointMeasures(
         selection.CONTENTS,
         inputs.LABELS,
         Input("discards", lambda made: inputs.discards_key(made.study, None), "images were discarded"),
+        Input("boxes", lambda made: inputs.boxes_digest(made.study, made.truth), "boxes changed"),
         inputs.COLOURS,
         inputs.NAMES,
         by_method(POINTS_METHOD_NUMBER, "an earlier version made them"),

@@ -39,7 +39,7 @@ class Source:
     scores: Mapping[str, Sequence[Place | None]] = field(default_factory=dict)
     state: str = ""
     given: bool = False  # a person gave the labels, so they hold whatever a palette shows
-    trained: Sequence[str] = ()  # images that trained the model, or stand for such: they do not judge it
+    trained: Sequence[str] = ()  # those that trained the model, or resemble these: they do not judge it
 
     @property
     def has_maps(self) -> bool:

@@ -104,7 +104,8 @@ def left_out(
     for name, n in measured.items():
         if trained := len(data.models[name].trained):
             notes.append(
-                f"{name}: {trained} of {images} images trained it or stand for such: they do not judge it"
+                f"{name}: {trained} of {images} images trained it or resemble images that did: they do not"
+                " judge it"
             )
         if (count := images - n - len(of_all) - trained) > 0:
             lacking = {image: why for image, why in failures.get(name, ()) if image not in of_all}

@@ -140,7 +140,7 @@ def of_study(study: Study, truth: str, set_: str = "", holdout: str = "") -> Dat
         if name in absent:
             continue
         if len(trained) == len(ids):
-            told.append(f"{name}: all {len(ids)} images trained it or stand for such; left out")
+            told.append(f"{name}: all {len(ids)} images trained it or resemble images that did; left out")
             continue
         sure = _with_confidence(study, name, labelled)
         models[name] = Source(

@@ -31,6 +31,10 @@ def _labels(made: Instance) -> str:
     return inputs.labels_key(made.study, truth) if truth or not made.study.truths else "several"
 
 
+def _boxes(made: Instance) -> str | None:
+    return inputs.boxes_digest(made.study, made.truth or made.study.likely_truth)
+
+
 def _own_files(made: Instance) -> str | None:
     """Return a digest of your own files that selections use as selector or concordance."""
     defined = [held.slots.definition for held in made.study.selections.values()]
@@ -143,6 +147,7 @@ PLAN = _Plan(
         Input("selections", _selections, "a selection was made or extended"),
         Input("discards", lambda made: inputs.discards_key(made.study, None), "images were discarded"),
         Input("labels", _labels, "labels changed"),
+        Input("boxes", _boxes, "boxes changed"),
         inputs.MODELS,
         inputs.PHOTOS,  # they break ties in draws
         Input("files", _own_files, "the file of a selector or of a concordance changed, or is gone"),

@@ -192,6 +192,7 @@ def _costs(costs: dict[str, float], wage: float | None) -> Costs:
         "choice": costs["choice"],
         "question": costs["question"],
         "point": costs["point"],
+        "box": costs["box"],
         "wage": None if wage is None else float(wage),
     }
 

@@ -18,6 +18,7 @@ from faultscape.errors import RankingError, SelectionError, counted
 from faultscape.ranking.planning.label_needs import apart_needed
 from faultscape.ranking.planning.label_variances import Curve
 from faultscape.ranking.planning.point_needs import (
+    BOXED,
     many_points,
     measured_covariance,
     point_curve,
@@ -25,6 +26,7 @@ from faultscape.ranking.planning.point_needs import (
 )
 from faultscape.ranking.points.estimates import point_scores
 from faultscape.ranking.points.intervals import pool_spread
+from faultscape.reading.boxes.evidence import boxes_of
 from faultscape.reading.label_counts import labelled_number
 from faultscape.reading.points.evidence import (
     PointEvidence,
@@ -39,13 +41,13 @@ from faultscape.reading.points.tuples import Scope
 from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.points.probabilities import PointGoal
-from faultscape.standings import FEW_POINTS
+from faultscape.standings import FEW_POINTS, MOST_POINTS
 from faultscape.terminal_lines import duration
 from faultscape.verbs.plan.advice import WIDE, Drawn
 from faultscape.verbs.plan.forecast import Forecast, needed, needed_row
 from faultscape.verbs.plan.open_question import more_points
 from faultscape.verbs.plan.prices import price
-from faultscape.verbs.plan.result import Apart, PointNumbers, Recommended
+from faultscape.verbs.plan.result import Apart, BoxesThere, PointNumbers, Recommended
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import open_points
 from faultscape.verbs.select.points import NUMBER, usual_definition
@@ -59,7 +61,7 @@ class LookedPoints:
     """How much single points vary: a covariance (J, J) of the scores for draws that tell models apart, and
     the variances (J,) of draws for each model's ``own`` score. ``points`` of selection ``name`` are drawn so
     far ('' for none), ``answered``, ``masked`` of them by masks, or ``waiting``. ``score`` (J,) is known from
-    them, or None.
+    them, or None. ``images`` count and have no mask, some of them boxes (``boxed``).
     """
 
     name: str
@@ -70,6 +72,8 @@ class LookedPoints:
     covariance: np.ndarray
     own: np.ndarray
     score: np.ndarray | None
+    images: int
+    boxed: int
 
     @property
     def by_people(self) -> int:
@@ -115,19 +119,21 @@ def look_at_points(
         if not np.isnan(scores.score).any():
             each = points_of_a_look(study.selections[name].slots.definition)
             covariance = each * measured_covariance(scores, pool_spread(totals, scores))  # of one point
-            return LookedPoints(
-                name, drawn, answered, masked, waiting, covariance, np.diagonal(covariance), scores.score
-            )
+            own = np.diagonal(covariance)
+            left = int((found.pool.counted & ~found.pool.labelled).sum())
+            there = (left, found.pool.boxed_number)
+            return LookedPoints(name, drawn, answered, masked, waiting, covariance, own, scores.score, *there)
     define = usual_definition() if found is None else study.selections[name].slots.definition
     without = with_maps(study, (images := drawable(study, models, define)), truth) | {*study.discarded}
     images = [image for image in images if image not in without]
     if not images:
         return None
-    scope = Scope(models, "", define.get("border", 0), models)
+    scope = Scope(models, truth, define.get("border", 0), models)
     covariance = sampled_covariance(study, scope, images, goal)
     own = np.diagonal(sampled_covariance(study, scope, images, "values"))
     name = "" if found is None else name
-    return LookedPoints(name, drawn, answered, masked, waiting, covariance, own, None)
+    there = (len(images), len(boxes_of(study, truth).keys() & set(images)))
+    return LookedPoints(name, drawn, answered, masked, waiting, covariance, own, None, *there)
 
 
 def _drawn_from_now(study: Study, models: tuple[str, ...]) -> list[str]:
@@ -186,7 +192,17 @@ def point_numbers(
         "maps_by": by,
         "questions": questions,
         "apart": apart,
+        "boxes": _boxes(looked, next(row["points"] for row in apart if row["apart"] == SAID), costs),
     }
+
+
+def _boxes(looked: LookedPoints, points: int, costs: dict[str, float]) -> BoxesThere:
+    """Return what boxes there are, and when they would pay beside so many ``points``."""
+    saved = min(points, MOST_POINTS) * (1 - BOXED) * costs["point"]
+    objects = None
+    if not looked.boxed and costs["box"] > 0:
+        objects = round(saved / costs["box"] / looked.images, 1)
+    return {"images": looked.images, "boxed": looked.boxed, "objects": objects}
 
 
 def advise_points(

@@ -11,9 +11,9 @@ def idle_costs(cost: Costs | None, task: str) -> list[str]:
     """Return notes about given costs of work that this task does not need.
 
     >>> idle_costs("question=2,mask=60", "segmentation")
-    ['--cost question has no effect on label maps, whose costs are: mask, choice, point']
+    ['--cost question has no effect on label maps, whose costs are: mask, choice, point, box']
     """
-    works = ("question",) if task == "classification" else ("mask", "choice", "point")
+    works = ("question",) if task == "classification" else ("mask", "choice", "point", "box")
     idle = [name for name, _ in costs_given(cost) if name not in works]
     of = "classifiers" if task == "classification" else "label maps"
     return (

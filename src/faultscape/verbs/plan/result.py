@@ -70,6 +70,17 @@ class HalfWidth(TypedDict):
     point_hours: float
 
 
+class BoxesThere(TypedDict):
+    """How many of the ``images`` that points are drawn from have boxes (``boxed``), and, where none has,
+    below how many ``objects`` an image boxes around all of them would cost less than the points that they
+    save.
+    """
+
+    images: int
+    boxed: int
+    objects: float | None
+
+
 class PointNumbers(TypedDict):
     """How many points each question needs, in the rows of `Needed`, from those ``answered`` of a selection,
     and how many points, and maps that a selector draws (``maps_by``), tell close models apart; of a model
@@ -82,6 +93,7 @@ class PointNumbers(TypedDict):
     questions: dict[str, Needed]
     apart: list[Apart]
     half_widths: NotRequired[list[HalfWidth]]
+    boxes: NotRequired[BoxesThere]
 
 
 class MixRow(TypedDict):
@@ -194,6 +206,7 @@ class Costs(TypedDict):
     choice: float
     question: float
     point: float
+    box: float
     wage: float | None
 
 

@@ -52,9 +52,10 @@ def plan(
     study
         The study folder.
     cost
-        Seconds of work; the defaults are mask=5400,choice=10,question=3,point=4. In Python also a dict. A
-        mask of Cityscapes took 90 minutes (Cordts et al. 2016), one of CamVid about 25: set yours. The others
-        are assumed, not measured; a first click on an object took 2.4 seconds (Bearman et al. 2016).
+        Seconds of work; the defaults are mask=5400,choice=10,question=3,point=4,box=7. In Python also a dict.
+        A mask of Cityscapes took 90 minutes (Cordts et al. 2016), one of CamVid about 25: set yours. A box
+        took 7 seconds (Papadopoulos et al. 2017). The others are assumed, not measured; a first click on an
+        object took 2.4 seconds (Bearman et al. 2016).
     wage
         Cost of one hour of work.
     within

@@ -216,7 +216,7 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
         known = "Before any answer, numbers of points may be off by a factor of two (docs/benchmarks/plan.md)"
     said = (
         f"{known}. A point takes {duration(found.costs['point'] / 3600)}. Points rank by pooled mIoU, of 100;"
-        f" maps, drawn by {by}, by the mean over images."
+        f" maps, drawn by {by}, by the mean over images.{_boxes(points)}"
     )
     return [
         "Points or maps: to tell models apart, all pairs at once, with 95 % confidence",
@@ -298,6 +298,25 @@ def _worth(rows: Sequence[Worth]) -> str:
             told += f": a minute of points told as much of it as {more:.0f} of masks of that mean"
         said.append(told)
     return f"So far {'; '.join(said)}." if said else ""
+
+
+def _boxes(points: PointNumbers) -> str:
+    """Return a sentence on boxes that are there, or would pay.
+
+    >>> _boxes({"boxes": {"images": 200, "boxed": 40, "objects": None}})
+    ' Boxes in 40 of 200 images count already.'
+    """
+    there = points.get("boxes")
+    if there is None:
+        return ""
+    if there["boxed"]:
+        return f" Boxes in {there['boxed']:,} of {counted(there['images'], 'image')} count already."
+    if there["objects"] is None or there["objects"] < 1:
+        return ""
+    return (
+        " Boxes around all objects would save two thirds of the points, and pay with fewer than"
+        f" {there['objects']:g} objects an image."
+    )
 
 
 def _of_points(found: LabelPlan, row: Needed) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def state_of_stored(
 
 
 def trained_by_shard(study: Study, name: str) -> dict[int, list[str]]:
-    """Return {shard: its images that trained a model, or stand for such}."""
+    """Return {shard: its images that trained a model, or resemble images that did}."""
     found = dict[int, list[str]]()
     for image, shard in study.corpus.shards_of(study.trained_on(name)).items():
         found.setdefault(shard, []).append(image)

@@ -22,7 +22,7 @@ from faultscape.study.parts import key_of
 from faultscape.study.tables import selections
 from faultscape.study.tables.selections import MAIN
 from faultscape.verbs import inputs
-from faultscape.verbs.inputs import discards_key, files_of, key_if_any, labels_key
+from faultscape.verbs.inputs import boxes_digest, discards_key, files_of, key_if_any, labels_key
 from faultscape.verbs.label import artefact as labels
 from faultscape.verbs.rank.benchmark import read_benchmark
 from faultscape.verbs.select import artefact as selection
@@ -51,6 +51,10 @@ def _counts_all(made: Instance) -> bool:
 def _is_points(made: Instance) -> bool:
     """Whether a selection asks about points, which speak about all images that they were drawn from."""
     return bool(made.study.selections[made.name].slots.points)
+
+
+def _boxes(made: Instance) -> str | None:
+    return boxes_digest(made.study, made.truth) if _is_points(made) else None
 
 
 def _photos(made: Instance) -> str:
@@ -212,7 +216,7 @@ class _Standings(Artefact):
     def truth_again(self, study: Study, name: str) -> str:
         """Return the truth that a selection was ranked by, if it exists, else the one that counts."""
         ranked_by = self.truth(study, name)
-        return ranked_by if ranked_by in study.truths else study.likely_truth
+        return ranked_by if ranked_by in study.truths else study.truth_of(name)
 
     def in_the_way(self, study: Study, name: str, options: Mapping[str, object]) -> str:
         """Return what prevents ranking a selection with these options, and what to do about it; '' if nothing
@@ -276,6 +280,7 @@ STANDINGS = _Standings(
             ),
             "images were discarded",
         ),
+        Input("boxes", _boxes, "boxes changed"),
         Input("photos", _photos, "files of labelled images changed"),
         Input("others", _others, "another selection that affects this ranking was made, changed or removed"),
         inputs.GROUPS,

@@ -92,7 +92,7 @@ def standings_of_points(
     other = {} if later is None else {NAME: of_pool if future else later}
     standings = Standings(
         models=found.models,
-        labels=labels | {"points": found.told} | ({"masked": found.masked} if found.masked else {}),
+        labels=labels | {"points": found.told} | other_kinds(found),
         matrices={"difference": (scores.score[:, None] - scores.score).tolist()},
         rankings={NAME: later if future and later is not None else of_pool},
         to_come={} if future else other,
@@ -111,6 +111,16 @@ def standings_of_points(
     drawn = rng.multivariate_normal(scores.score, scores.covariance, asked.resamples, method="eigh")
     compared = compare_benchmark(found.models, closed, {NAME: scores.score}, {NAME: drawn})
     return replace(standings, benchmark=compared)
+
+
+def other_kinds(found: PointEvidence) -> dict[str, int]:
+    """Return how many points lie in images with a map (``masked``), how many images have one (``masks``), and
+    how many others boxes (``boxed``), without zeros.
+    """
+    pool = found.pool
+    masks = int((pool.counted & pool.labelled).sum())
+    numbers = {"masked": found.masked, "masks": masks, "boxed": pool.boxed_number}
+    return {kind: number for kind, number in numbers.items() if number}
 
 
 def _of_images_to_come(
@@ -229,6 +239,13 @@ def point_notes(
     if number := found.pool.known_size:
         share = number / (number + found.pool.size)
         notes.append(f"masks answer {100 * share:.0f} % of all pixels; points speak about the rest")
+    if number := found.pool.boxed_number:
+        some = f"{counted(found.unboxed, 'answer shows', 'answers show')} a class outside of all its boxes"
+        against = f"; {some}, and scores follow answers" if found.unboxed else ""
+        notes.append(
+            f"boxes in {counted(number, 'image')} narrow what is expected there, and count as no"
+            f" answer{against}"
+        )
     if found.late:
         lack = f"{', '.join(found.late)} {'lacks' if len(found.late) == 1 else 'lack'}"
         notes.append(f"{lack} maps of some images that points were drawn from: not ranked here")

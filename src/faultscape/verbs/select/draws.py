@@ -121,8 +121,9 @@ def _why_none(study: Study, models: Sequence[str], images: int, trained: int) ->
     """
     if trained == images:
         return (
-            f"all {images} images of the pool trained a model, or stand for such, so that none can compare it"
-            f" with others; collect images of other groups: `faultscape collect {study.place} IMAGES`"
+            f"all {images} images of the pool trained a model or resemble images that did, so that none can"
+            " compare it with others; collect images of other groups:"
+            f" `faultscape collect {study.place} IMAGES`"
         )
     failed = [row for row in read_failures(study.root) if row.stage == "predict" and row.name in models]
     if not failed:

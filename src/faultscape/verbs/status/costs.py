@@ -11,15 +11,15 @@ from faultscape.reading.label_counts import question_number
 from faultscape.reading.study import Study
 from faultscape.verbs.plan import artefact as plan
 
-# seconds for a whole map, a choice between two maps, a yes/no question, what a pixel shows
-COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0, "point": 4.0}
+# seconds for a whole map, a choice between two maps, a yes/no question, what a pixel shows, a box
+COSTS = {"mask": 5400.0, "choice": 10.0, "question": 3.0, "point": 4.0, "box": 7.0}
 
 
 def read_costs(cost: Costs | None) -> dict[str, float]:
     """Return the seconds of each kind of work; OptionError for an unknown kind or an invalid time.
 
     >>> read_costs("mask=3600,question=2")
-    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0, 'point': 4.0}
+    {'mask': 3600.0, 'choice': 10.0, 'question': 2.0, 'point': 4.0, 'box': 7.0}
     """
     out = dict(COSTS)
     for name, value in costs_given(cost):

@@ -1,8 +1,8 @@
 """Sums over all tuples under a belief, without holding the probabilities of any.
 
 Conventions: ``said`` (J, X) uint8 or uint16, entries 0..C, C being no class; ``pixels`` (X,) float64;
-``votes`` (J, C + 1, Y) and ``bias`` (Y,) float64 are the belief; ``slopes`` (J, C + 1, Y) float64. Every
-function has an equivalent in ``plain_belief_sums``.
+``votes`` (J, C + 1, Y) and ``biases`` (P, Y) float64 are the belief, ``row`` (X,) the row of the biases of
+each tuple; ``slopes`` (J, C + 1, Y) float64. Every function has an equivalent in ``plain_belief_sums``.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202 - numba infers types from the arguments
@@ -15,11 +15,11 @@ from faultscape.maps.jit import jit, jit_sums
 
 
 @jit
-def _probabilities(said, x, votes, bias, out):
+def _probabilities(said, x, votes, biases, row, out):
     """Write the probabilities (Y,) of the true classes of tuple ``x``."""
-    truths = len(bias)
+    truths = len(out)
     for y in range(truths):
-        out[y] = bias[y]
+        out[y] = biases[row[x], y]
     for j in range(len(said)):
         k = said[j, x]
         for y in range(truths):
@@ -36,12 +36,12 @@ def _probabilities(said, x, votes, bias, out):
 
 
 @jit
-def expected_confusion(said, pixels, votes, bias):
+def expected_confusion(said, pixels, votes, biases, row):
     """Return (J, C + 1, Y) the expected number of pixels by prediction and true class."""
     out = np.zeros(votes.shape)
-    p = np.empty(len(bias))
+    p = np.empty(biases.shape[1])
     for x in range(len(pixels)):
-        _probabilities(said, x, votes, bias, p)
+        _probabilities(said, x, votes, biases, row, p)
         for y in range(len(p)):
             p[y] *= pixels[x]
         for j in range(len(said)):
@@ -52,12 +52,12 @@ def expected_confusion(said, pixels, votes, bias):
 
 
 @jit_sums
-def expected_slopes(said, votes, bias, slopes):
+def expected_slopes(said, votes, biases, row, slopes):
     """Return (J, X) the expected slope of each model at a pixel of each tuple."""
     out = np.zeros(said.shape)
-    p = np.empty(len(bias))
+    p = np.empty(biases.shape[1])
     for x in range(said.shape[1]):
-        _probabilities(said, x, votes, bias, p)
+        _probabilities(said, x, votes, biases, row, p)
         for j in range(len(said)):
             k = said[j, x]
             for y in range(len(p)):
@@ -66,13 +66,13 @@ def expected_slopes(said, votes, bias, slopes):
 
 
 @jit_sums
-def slope_variance(said, votes, bias, slopes, weights, reference):
+def slope_variance(said, votes, biases, row, slopes, weights, reference):
     """Return (X,) the variance over the true class of each model's slope less the mean of all by the
     ``reference`` (J,), which sums to 1 or is 0, times ``weights`` (J,), summed over models.
 
     Slopes are measured from those of the first model, so that equal models differ by nothing at all.
     """
-    truths = len(bias)
+    truths = biases.shape[1]
     compared = reference.any()
     out = np.zeros(said.shape[1])
     p = np.empty(truths)
@@ -80,7 +80,7 @@ def slope_variance(said, votes, bias, slopes, weights, reference):
     common = np.zeros(truths)
     apart = np.empty(truths)
     for x in range(said.shape[1]):
-        _probabilities(said, x, votes, bias, p)
+        _probabilities(said, x, votes, biases, row, p)
         if compared:
             first[:] = slopes[0, said[0, x]]
             common[:] = 0.0

@@ -9,9 +9,9 @@ import numpy as np
 _BLOCK = 20_000  # tuples at once
 
 
-def probabilities(said: np.ndarray, votes: np.ndarray, bias: np.ndarray) -> np.ndarray:
+def probabilities(said: np.ndarray, votes: np.ndarray, biases: np.ndarray, row: np.ndarray) -> np.ndarray:
     """Return (X, Y) the probabilities of the true classes of each tuple."""
-    score = np.tile(bias.astype(float), (said.shape[1], 1))
+    score = biases.astype(float)[row]
     for own, table in zip(said, votes, strict=True):
         score += table[own]
     score -= score.max(1, keepdims=True)
@@ -21,22 +21,24 @@ def probabilities(said: np.ndarray, votes: np.ndarray, bias: np.ndarray) -> np.n
 
 
 def expected_confusion(
-    said: np.ndarray, pixels: np.ndarray, votes: np.ndarray, bias: np.ndarray
+    said: np.ndarray, pixels: np.ndarray, votes: np.ndarray, biases: np.ndarray, row: np.ndarray
 ) -> np.ndarray:
     """Return (J, C + 1, Y) the expected number of pixels by prediction and true class."""
     out = np.zeros(votes.shape)
     for rows in _blocks(said.shape[1]):
-        expected = probabilities(said[:, rows], votes, bias) * pixels[rows, None]
+        expected = probabilities(said[:, rows], votes, biases, row[rows]) * pixels[rows, None]
         for own, table in zip(said[:, rows], out, strict=True):
             np.add.at(table, own, expected)
     return out
 
 
-def expected_slopes(said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+def expected_slopes(
+    said: np.ndarray, votes: np.ndarray, biases: np.ndarray, row: np.ndarray, slopes: np.ndarray
+) -> np.ndarray:
     """Return (J, X) the expected slope of each model at a pixel of each tuple."""
     out = np.zeros(said.shape)
     for rows in _blocks(said.shape[1]):
-        p = probabilities(said[:, rows], votes, bias)
+        p = probabilities(said[:, rows], votes, biases, row[rows])
         for j, own in enumerate(said[:, rows]):
             out[j, rows] = (p * slopes[j][own]).sum(1)
     return out
@@ -45,7 +47,8 @@ def expected_slopes(said: np.ndarray, votes: np.ndarray, bias: np.ndarray, slope
 def slope_variance(
     said: np.ndarray,
     votes: np.ndarray,
-    bias: np.ndarray,
+    biases: np.ndarray,
+    row: np.ndarray,
     slopes: np.ndarray,
     weights: np.ndarray,
     reference: np.ndarray,
@@ -55,7 +58,7 @@ def slope_variance(
     """
     out = np.zeros(said.shape[1])
     for rows in _blocks(said.shape[1]):
-        p = probabilities(said[:, rows], votes, bias)
+        p = probabilities(said[:, rows], votes, biases, row[rows])
         own = np.stack([table[labels] for labels, table in zip(said[:, rows], slopes, strict=True)])
         if reference.any():
             own -= own[0].copy()
