@@ -15,7 +15,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, RankingError
 from faultscape.reading.choices import digests
 from faultscape.reading.study import Study
 from faultscape.standings import Standings
@@ -113,6 +113,16 @@ def test_choices_that_cannot_count_are_told(study: str, world: tuple[Path, made.
     (note,) = told(found)
     assert note.startswith(f"{3 * (DRAWN - MASKS)} choices between two models do not count beside masks")
     assert "`faultscape label serve` asks in the order of the draws" in note
+    fs.label.remove(study, *images[:MASKS])
+    with refused(RankingError, "what people chose counts beside masks: label 10 of them"):
+        fs.rank(study, selection="random", resamples=0)
+
+
+def test_other_looks_and_parts_count_no_choices(
+    study: str, world: tuple[Path, made.Corpus, list[str]]
+) -> None:
+    _, corpus, images = world
+    choose(study, corpus, images)
     looked = fs.rank(study, selection="random", resamples=0, looks=fs.options.Looks(anytime=True))
     assert told(looked) == ["choices between two models do not count beside masks with --anytime"]
 

@@ -11,7 +11,7 @@ from faultscape.comparison import combinations
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Slots
 from faultscape.ranking.choice_shares import Shares
-from faultscape.ranking.drawn.choice_steps import Votes
+from faultscape.ranking.drawn.choice_steps import LEAST_MASKS, Votes
 from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.panel import Panel
 from faultscape.reading import choices as choice_evidence
@@ -170,9 +170,12 @@ def refuse_unlabelled(known: Labelled, panel: Panel, mine: Sequence[str]) -> Non
     chosen = set(mine)
     labelled = [k for k, image in enumerate(panel.images) if image in chosen]
     if not labelled:
+        beside = (
+            f"; what people chose counts beside masks: label {LEAST_MASKS} of them" if known.votes else ""
+        )
         raise RankingError(
             f"none of the {len(mine)} images of selection {known.selection!r}{there} has a label in truth "
-            f"{known.truth!r}"
+            f"{known.truth!r}{beside}"
         )
     if (
         not known.study.settings.classifies
