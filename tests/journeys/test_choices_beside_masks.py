@@ -118,9 +118,7 @@ def test_choices_that_cannot_count_are_told(study: str, world: tuple[Path, made.
         fs.rank(study, selection="random", resamples=0)
 
 
-def test_other_looks_and_parts_count_no_choices(
-    study: str, world: tuple[Path, made.Corpus, list[str]]
-) -> None:
+def test_looks_at_any_time_count_no_choices(study: str, world: tuple[Path, made.Corpus, list[str]]) -> None:
     _, corpus, images = world
     choose(study, corpus, images)
     looked = fs.rank(study, selection="random", resamples=0, looks=fs.options.Looks(anytime=True))
