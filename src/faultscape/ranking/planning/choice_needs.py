@@ -17,7 +17,7 @@ from faultscape.ranking.drawn.choice_steps import LEAST_MASKS
 from faultscape.ranking.drawn.estimates import TRUST
 
 # by choices of people who err in one of ten, before it is measured; docs/benchmarks/plan.md
-_FEW, OF_FEW, OF_MANY = 4, 0.25, 0.1
+_FEW, OF_FEW, OF_MANY = 4, 0.2, 0.1
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def assumed(models: int) -> float:
     """Return which share choices between so many models, asked about neighbors, are taken to explain.
 
     >>> assumed(2), assumed(10)
-    (0.25, 0.1)
+    (0.2, 0.1)
     """
     return OF_FEW if models <= _FEW else OF_MANY
 
