@@ -111,13 +111,24 @@ def at_once(page: Any) -> None:
     )
 
 
+def press(page: Any, key: str, until: str, **state: Any) -> None:
+    """Press a key, and wait for what it brings."""
+    page.keyboard.press(key)
+    page.wait_for_selector(until, **state)
+
+
+def click(page: Any, what: str, until: str, **state: Any) -> None:
+    """Click on something, and wait for what it brings."""
+    page.click(what)
+    page.wait_for_selector(until, **state)
+
+
 def enter(page: Any, url: str, name: str = "ann") -> None:
     """Come in by name, and wait for the first item."""
     page.goto(url)
     page.wait_for_selector("input:focus")  # else the first letter may be lost
     page.keyboard.type(name)
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#work:not([hidden])[data-item]")
+    press(page, "Enter", "#work:not([hidden])[data-item]")
 
 
 def item(page: Any) -> tuple[str, int]:
@@ -170,8 +181,7 @@ def wait_for_item(page: Any, id_: str) -> None:
 def answer(page: Any, key: str) -> None:
     """Press a key, and wait for the next item."""
     before = page.get_attribute("#work", "data-item")
-    page.keyboard.press(key)
-    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+    press(page, key, f"#work:not([hidden]):not([data-item='{before}'])")
 
 
 def rows(held: Serving) -> list[tuple[str, int, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,14 @@ def start(words: list[str], **options: Any) -> subprocess.Popen[Any]:
         return subprocess.Popen(words, **options)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def python(*words: object, status: int = 0, **options: Any) -> str:
+    """Run this Python with some words until it ends with a status, and return what it printed."""
+    line = [sys.executable, *map(str, words)]
+    done = subprocess.run(line, check=False, capture_output=True, text=True, **options)
+    assert done.returncode == status, (done.stdout + done.stderr)[-6000:]
+    return done.stdout
 
 
 def end(program: subprocess.Popen[bytes], seconds: float) -> str:

@@ -54,9 +54,7 @@ def stress(corpus: made.Corpus) -> None:
     study = str(corpus.root / "study")
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
     fs.label.import_(study, str(corpus.truth))
-    fs.stress.corrupt(
-        study, preset="hendrycks19", severities="3", engine="local", write=str(corpus.root / "out")
-    )
+    fs.stress.corrupt(study, preset="hendrycks19", severities="3", engine="local", write=corpus.root / "out")
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local", blending=fs.options.Blending(fog=1.0))
 
 

@@ -72,27 +72,30 @@ def corpus(
     return Corpus(root, root / "photos", root / "truth", root / "classes.json", sources, maps, truths, ids)
 
 
-def collected(corpus: Corpus, study: Path, shard_size: int) -> Path:
+def collected(corpus: Corpus, study: str | Path, shard_size: int) -> Path:
     """A study of which only the images are known."""
     import faultscape as fs
 
     fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=shard_size),
+        study, corpus.photos, classes=corpus.classes, storage=fs.options.Storage(shard_size=shard_size)
     )
-    return study
+    return Path(study)
+
+
+def compared_study(corpus: Corpus, study: str | Path, shard_size: int = 1024) -> str:
+    """A study of a corpus and its models, whose pairs are counted."""
+    import faultscape as fs
+
+    place = str(collected(corpus, Path(study), shard_size))
+    fs.predict(place, corpus.models, engine="local")
+    fs.compare(place, engine="local")
+    return place
 
 
 def compared(folder: Path) -> Corpus:
     """A corpus, and a study of it in folder/study, with the disagreement of its three models."""
-    import faultscape as fs
-
     made = corpus(folder, models=3)
-    study = str(collected(made, folder / "study", shard_size=1024))
-    fs.predict(study, made.models, engine="local")
-    fs.compare(study, engine="local")
+    compared_study(made, folder / "study")
     return made
 
 

@@ -71,10 +71,7 @@ def whole() -> Path:
     (folder / "classes.json").write_text(json.dumps({"ignore_index": 255, "classes": entries}))
     root = folder / "study"
     fs.collect(
-        str(root),
-        str(folder / "photos"),
-        classes=str(folder / "classes.json"),
-        storage=fs.options.Storage(shard_size=4),
+        root, folder / "photos", classes=folder / "classes.json", storage=fs.options.Storage(shard_size=4)
     )
     fs.predict(str(root), {name: str(folder / "maps" / name) for name in MODELS}, engine="local")
     fs.compare(str(root), engine="local")

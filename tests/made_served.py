@@ -26,9 +26,7 @@ KEYS = itertools.count(1)
 def study(folder: Path, images: int = 12, models: int = 3, per_class: int = 2) -> made.Corpus:
     """Make FOLDER/study, from which duels are selected; its corpus and its models' maps lie beside it."""
     corpus = made.corpus(folder / "corpus", images=images, models=models)
-    root = str(made.collected(corpus, folder / "study", shard_size=8))
-    fs.predict(root, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(root, engine="local")
+    root = made.compared_study(corpus, folder / "study", shard_size=8)
     fs.select(root, per_class=per_class)
     return corpus
 

@@ -52,18 +52,14 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         if number % 3 == 0:  # the photos of the second set
             (photo := corpus.photos / f"{id_}.png").rename(made_folder(folder / "dusk", id_) / photo.name)
     fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        study,
+        corpus.photos,
+        classes=corpus.classes,
         storage=fs.options.Storage(shard_size=4),
         grouping=fs.options.Grouping(group="{group}/*"),
     )
     fs.collect(
-        str(study),
-        str(folder / "dusk"),
-        set_="dusk",
-        role="test",
-        grouping=fs.options.Grouping(group="dusk/{group}/*"),
+        study, folder / "dusk", set_="dusk", role="test", grouping=fs.options.Grouping(group="dusk/{group}/*")
     )
     stored = fs.study.tables.corpus.read_corpus(study)
     ids = tuple(image.id for image in stored)

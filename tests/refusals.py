@@ -2,7 +2,7 @@
 of our errors in Python.
 
 Conventions: who refuses is called within ``with refused(ERROR, WORDS):``, or its line is given to
-`refused_line`; `told` runs a line that must end well. None of them needs capsys.
+`refused_line`; `told` runs a line that must end well, `typed` makes one of words. None of them needs capsys.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -57,6 +58,15 @@ def refused_text(*words: object) -> str:
     end.
     """
     return refused_line(*words).removeprefix("faultscape: ").removesuffix("\n")
+
+
+def typed(line: str, **places: object) -> list[str]:
+    """Return the words of a line as a person types it, with what its ``{names}`` stand for.
+
+    >>> typed("measure {truth} m=maps --classes 2", truth="my truth")
+    ['measure', 'my truth', 'm=maps', '--classes', '2']
+    """
+    return [word.format(**places) for word in shlex.split(line)]
 
 
 def told(*words: object) -> list[str]:

@@ -88,9 +88,7 @@ def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("duels")
     corpus = made.corpus(folder / "corpus", images=30, models=4)
     _enlarge(corpus)
-    study = str(made.collected(corpus, folder / "street study", shard_size=16))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "street study", shard_size=16)
     fs.select(study, per_class=5)
     for id_ in corpus.ids[:3]:
         made.write(
@@ -107,9 +105,7 @@ def pointed(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     folder = tmp_path_factory.mktemp("pointed")
     corpus = made.corpus(folder / "corpus", images=8, models=3)
     _enlarge(corpus)
-    study = str(made.collected(corpus, folder / "street study", shard_size=4))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "street study", shard_size=4)
     fs.select(study, sampling=fs.options.Sampling(points=40), engine="local")
     return Asked(Path(study), corpus)
 
@@ -144,3 +140,25 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
             return stack.enter_context(served(root, **options))
 
         yield begin
+
+
+@pytest.fixture
+def held(serve: Callable[..., Serving], duels: Asked) -> Serving:
+    """A server of the study of duels."""
+    return serve(duels)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    import made_entrance
+
+    return made_entrance.study(tmp_path)
+
+
+@pytest.fixture
+def entrance(root: Path) -> Iterator[Any]:
+    """A server of that study behind its gate."""
+    import made_entrance
+
+    with made_entrance.entrance(root) as held:
+        yield held

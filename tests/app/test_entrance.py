@@ -29,17 +29,6 @@ from made_entrance import HERE, Entrance
 from refusals import refused, refused_line
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return made_entrance.study(tmp_path)
-
-
-@pytest.fixture
-def entrance(root: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(root) as held:
-        yield held
-
-
 def cookie_line(answer: Any) -> str:
     """The one cookie that an answer sets."""
     (line,) = answer.headers.get_list("set-cookie")

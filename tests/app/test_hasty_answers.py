@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import faultscape as fs
 import made_entrance
-from answering import Asked, Serving, all_sent, current, enter, rows, rules, wait_for_item
+from answering import Asked, Serving, all_sent, current, enter, press, rows, rules, wait_for_item
 from faultscape.reading.study import Study
 from faultscape.study.answers.checks import Checks
 from faultscape.study.answers.choices import Choice, Choices
@@ -92,10 +92,7 @@ WAYS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_one_act_answers_one_item(
-    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
-) -> None:
-    held = serve(duels)
+def test_one_act_answers_one_item(still: Any, held: Serving, settling: int, way: str) -> None:
     enter(still, held.url)
     look(still)
     first = current(still)
@@ -105,17 +102,15 @@ def test_one_act_answers_one_item(
     second = current(still)
     assert second != first
     still.clock.run_for(settling)
-    still.keyboard.press("3")
-    still.wait_for_selector(f"#work:not([data-item='{second}'])")
+    press(still, "3", f"#work:not([data-item='{second}'])")
     all_sent(still)
     assert [said for *_, said in rows(held)][1:] == ["both good"]
 
 
 @pytest.mark.slow
 def test_what_is_ignored_is_said_moves_nothing_and_begins_the_quarter_of_a_second_anew(
-    still: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+    still: Any, held: Serving, settling: int
 ) -> None:
-    held = serve(duels)
     assert settling == 250
     enter(still, held.url)
     look(still)
@@ -175,8 +170,7 @@ def test_a_vote_to_discard_and_what_comes_before_it_are_taken_back_by_one_press_
     still.keyboard.press("Enter")  # bounces
     assert still.is_visible("#reasons")
     still.clock.run_for(settling)
-    still.keyboard.press("Enter")
-    still.wait_for_selector("#reasons", state="hidden")
+    press(still, "Enter", "#reasons", state="hidden")
     still.keyboard.press("u")
     still.keyboard.press("u")
     assert still.inner_text("#feedback") == "A vote to discard cannot be undone."
@@ -201,14 +195,7 @@ def test_what_was_expected_in_training_is_not_clicked_away_unseen(
     still.wait_for_selector("#feedback:has-text('Expected: both bad')")
     assert current(still) == first
     still.clock.run_for(settling)
-    still.keyboard.press("Enter")
-    still.wait_for_selector(f"#work:not([data-item='{first}'])")
-
-
-@pytest.fixture
-def entrance(tmp_path: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(made_entrance.study(tmp_path)) as held:
-        yield held
+    press(still, "Enter", f"#work:not([data-item='{first}'])")
 
 
 @pytest.mark.slow
@@ -273,8 +260,7 @@ def frozen(page: Any) -> Any:
 
 
 def press_again_on_the_page_that_comes(page: Any) -> None:
-    page.keyboard.press("n")
-    page.wait_for_selector("[data-key=n][aria-pressed=true]")
+    press(page, "n", "[data-key=n][aria-pressed=true]")
     later(page, 249)
     page.keyboard.press("n")
 
@@ -300,27 +286,23 @@ TAGGING = {
 @pytest.mark.slow
 @pytest.mark.parametrize("way", TAGGING)
 def test_a_tag_that_is_pressed_by_mistake_twice_is_given_once(
-    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int, way: str
+    frozen: Any, held: Serving, settling: int, way: str
 ) -> None:
-    held = serve(duels)
     enter(frozen, held.url)
     frozen.goto(f"{held.url}tags")
     TAGGING[way](frozen)
     frozen.wait_for_selector("[data-key=n][aria-pressed=true]")
-    frozen.keyboard.press("v")  # another tag is taken at once
-    frozen.wait_for_selector("[data-key=v][aria-pressed=true]")
+    press(frozen, "v", "[data-key=v][aria-pressed=true]")
     assert [tag.tag for tag in Tags(held.root).tags()] == ["novel appearance", "untypical viewpoint"]
     later(frozen, 1000 + settling)
-    frozen.keyboard.press("n")
-    frozen.wait_for_selector("[data-key=n][aria-pressed=false]")
+    press(frozen, "n", "[data-key=n][aria-pressed=false]")
     assert [tag.tag for tag in Tags(held.root).tags()] == ["untypical viewpoint"]
 
 
 @pytest.mark.slow
 def test_a_mask_that_came_by_the_first_press_is_not_passed_by_the_second(
-    frozen: Any, duels: Asked, serve: Callable[..., Serving], settling: int
+    frozen: Any, held: Serving, settling: int
 ) -> None:
-    held = serve(duels)
     enter(frozen, held.url)
     frozen.goto(f"{held.url}checks")
     frozen.click("tbody a")

@@ -5,7 +5,6 @@ the first page of those who organise and of those who answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import sqlalchemy as sa
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
-from answering import Asked, Serving, all_sent, answer, current, enter, loaded, rows, watch
+from answering import Serving, all_sent, answer, current, enter, loaded, rows, watch
 from faultscape.reading.study import Study
 from faultscape.study.answers import database as databases
 from faultscape.study.answers import schema
@@ -29,17 +28,6 @@ from made_entrance import HARM, Entrance
 
 TYPED = f"Look at people first.\r\n\r\n\tReflections\0 are no people.  {HARM}\r\n\r\n"
 KEPT = f"Look at people first.\n\nReflections are no people. {HARM}"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return made_entrance.study(tmp_path)
-
-
-@pytest.fixture
-def entrance(root: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(root) as held:
-        yield held
 
 
 def shown(text: str) -> list[str]:
@@ -115,10 +103,7 @@ def test_organisers_who_invite_begin_at_results_and_who_is_alone_at_the_machine_
 
 
 @pytest.mark.slow
-def test_help_shows_instructions_and_keys_and_no_answer_is_given_behind_it(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_help_shows_instructions_and_keys_and_no_answer_is_given_behind_it(page: Any, held: Serving) -> None:
     watch(page)
     enter(page, held.url)
     loaded(page, 6)

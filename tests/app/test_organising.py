@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
-from answering import Asked, Serving, all_sent, enter
+from answering import Asked, Serving, all_sent, click, enter, press
 from faultscape.labelling.tags import proposals
 from faultscape.reading.study import Study
 from faultscape.study.answers.annotators import ORGANISER, Annotators
@@ -38,8 +38,7 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
     page.wait_for_selector("#place:has-text('At 72, 108')")
     page.select_option("#finding select", "missed object")
     page.fill("#finding [name=comment]", "a lamp <b>post</b>")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".finding:has-text('a lamp <b>post</b>')")
+    press(page, "Enter", ".finding:has-text('a lamp <b>post</b>')")
     (check,) = Checks(held.root).checks("labels-ben")
     assert (check.image, check.kind, check.resolved) == (duels.corpus.ids[0], "missed object", False)
     assert abs(check.x - 72) < 1
@@ -48,11 +47,9 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
     # the pin is where the click was
     assert abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3
     page.fill(".finding [name=comment]", "so it is")
-    page.click(".finding >> text=Resolve")
-    page.wait_for_selector(".finding:has-text('resolved it so it is')")
+    click(page, ".finding >> text=Resolve", ".finding:has-text('resolved it so it is')")
     assert Checks(held.root).checks("labels-ben")[0].resolved
-    page.keyboard.press("o")
-    page.wait_for_selector("#over[src*='/outline']")
+    press(page, "o", "#over[src*='/outline']")
     page.keyboard.press("n")
     page.wait_for_url("**/check/1*")
     assert [one.kind for one in Checks(held.root).checks()] == ["missed object", NOTHING]
@@ -63,16 +60,14 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(
 
 @pytest.mark.slow
 def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, page = serve(duels), browser.new_page()
+    page = browser.new_page()
     enter(page, held.url)
     page.click("nav >> text=Tag failures")
     page.wait_for_url("**/tags/*")
-    page.keyboard.press("v")
-    page.wait_for_selector("[data-key=v][aria-pressed=true]")
-    page.keyboard.press("v")
-    page.wait_for_selector("[data-key=v][aria-pressed=false]")
+    press(page, "v", "[data-key=v][aria-pressed=true]")
+    press(page, "v", "[data-key=v][aria-pressed=false]")
     page.click("text=model-1")
     page.wait_for_url("**model=model-1")
     assert page.inner_text(".target").startswith("You are tagging the map of model-1, and no other model")
@@ -82,8 +77,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=3)
     page.mouse.up()
     page.wait_for_selector("#place:has-text('The tag is for the region at')")
-    page.keyboard.press("s")
-    page.wait_for_selector("li:has-text('extreme scale')")
+    press(page, "s", "li:has-text('extreme scale')")
     (tag,) = Tags(held.root).tags()
     assert (tag.tag, tag.model) == ("extreme scale", "model-1")
     assert all(
@@ -142,9 +136,9 @@ def test_a_proposal_is_given_by_a_press_the_group_of_an_image_too(entrance: Entr
 
 @pytest.mark.slow
 def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, page = serve(duels), browser.new_page()
+    page = browser.new_page()
     enter(page, held.url)
     page.click("nav >> text=People")
     page.fill(".invitation [name=name]", "ben")
@@ -154,8 +148,7 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     guest = other.new_page()
     guest.goto(link)
     assert guest.inner_text("h1") == "Welcome, ben"
-    guest.click("text=Begin")
-    guest.wait_for_selector("#work:not([hidden])")
+    click(guest, "text=Begin", "#work:not([hidden])")
     (cookie,) = other.cookies()
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     assert guest.locator("nav >> text=People").count() == 0
@@ -181,23 +174,20 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
     assert page.evaluate("document.activeElement.textContent") == "Remove, and keep 1 answer"
-    page.keyboard.press("Enter")
-    page.wait_for_selector("tr:has-text('(removed)')")
-    guest.keyboard.press("2")
-    guest.wait_for_selector(".ask-name", timeout=5000)  # the page that was open is left
+    press(page, "Enter", "tr:has-text('(removed)')")
+    press(guest, "2", ".ask-name", timeout=5000)
     assert [one.name for one in Annotators(held.root).everybody()] == ["ann"]
     other.close()
     page.close()
 
 
 @pytest.mark.slow
-def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
-    held, context = serve(duels), browser.new_context()
+def test_an_organiser_leaves_this_browser(browser: Any, held: Serving) -> None:
+    context = browser.new_context()
     page = context.new_page()
     enter(page, held.url)
     page.click("nav >> text=People")
-    page.click("text=Sign out")
-    page.wait_for_selector(".ask-name")
+    click(page, "text=Sign out", ".ask-name")
     assert context.cookies() == []
     context.close()
 

@@ -12,7 +12,18 @@ from typing import Any
 
 import pytest
 
-from answering import Asked, Serving, all_sent, answer, enter, others_take_all_but, rules, running
+from answering import (
+    Asked,
+    Serving,
+    all_sent,
+    answer,
+    click,
+    enter,
+    others_take_all_but,
+    press,
+    rules,
+    running,
+)
 
 AXE = Path(__file__).parent / "axe.min.js"
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
@@ -87,18 +98,15 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
     wrong += look(page, "work")
     page.keyboard.press("?")
     wrong += look(page, "help")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#help", state="hidden")
+    press(page, "Escape", "#help", state="hidden")
     page.keyboard.down("i")
     wrong += look(page, "image alone")
     page.keyboard.up("i")
     page.keyboard.press("x")
     wrong += look(page, "discard")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#reasons", state="hidden")
+    press(page, "Escape", "#reasons", state="hidden")
     answer(page, "1")
-    page.keyboard.press("1")
-    page.wait_for_selector("#pause:not([hidden])")
+    press(page, "1", "#pause:not([hidden])")
     wrong += look(page, "pause")
     all_sent(page)
     assert wrong == []
@@ -118,8 +126,7 @@ def test_pages_of_points_break_no_rule(page: Any, pointed: Asked, serve: Callabl
     page.keyboard.up("i")
     page.keyboard.press("?")
     wrong += look(page, "help of points")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#help", state="hidden")
+    press(page, "Escape", "#help", state="hidden")
     page.keyboard.press("/")
     page.keyboard.type("c")
     wrong += look(page, "search")
@@ -134,40 +141,31 @@ def test_pages_of_points_break_no_rule(page: Any, pointed: Asked, serve: Callabl
 
 
 @pytest.mark.slow
-def test_pages_of_the_second_round_and_of_tags_break_no_rule(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.goto(f"{held.url}checks")
     wrong = look(page, "checks")
     page.click("tbody a >> nth=0")
     page.click("#board")
     page.fill("#finding [name=comment]", "a lamp post")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(".finding")
+    press(page, "Enter", ".finding")
     wrong += look(page, "check")
     page.goto(f"{held.url}tags")
     page.click("text=model-1")
-    page.click(".tags button >> nth=0")
-    page.wait_for_selector("[aria-pressed=true][value]")
+    click(page, ".tags button >> nth=0", "[aria-pressed=true][value]")
     wrong += look(page, "tags")
     page.goto(f"{held.url}masks")
     wrong += look(page, "masks")
     page.set_input_files(
         "#sending [name=file]", {"name": "x.zip", "mimeType": "application/zip", "buffer": b"not a zip"}
     )
-    page.click("#sending button")
-    page.wait_for_selector("#told.notice.wrong:has-text('Not imported')")
+    click(page, "#sending button", "#told.notice.wrong:has-text('Not imported')")
     wrong += look(page, "masks refused", silent=False)  # the console names the status
     assert wrong == []
 
 
 @pytest.mark.slow
-def test_pages_of_people_and_results_break_no_rule(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_pages_of_people_and_results_break_no_rule(page: Any, held: Serving) -> None:
     enter(page, held.url)
     for _ in range(6):
         answer(page, "1")
@@ -177,8 +175,7 @@ def test_pages_of_people_and_results_break_no_rule(
     page.keyboard.press("Enter")
     link = page.inner_text(".invite")
     page.fill("[name=instructions]", "Look at people first.\n\nSigns count twice.")
-    page.click("text=Save instructions")
-    page.wait_for_selector(".notice:has-text('Saved.')")
+    click(page, "text=Save instructions", ".notice:has-text('Saved.')")
     wrong = look(page, "people")
     page.click("[data-dialog]")
     wrong += look(page, "removal")
@@ -190,8 +187,7 @@ def test_pages_of_people_and_results_break_no_rule(
     page.evaluate("document.querySelectorAll('#live details').forEach((one) => { one.open = true; })")
     wrong += look(page, "results")
     page.goto(f"{held.url}people")
-    page.click("text=Results without >> nth=0")
-    page.wait_for_selector(".notice:has-text('Nothing is deleted')")
+    click(page, "text=Results without >> nth=0", ".notice:has-text('Nothing is deleted')")
     page.goto(page.url + "&weighted=1")
     wrong += look(page, "results without somebody")
     page.goto(link)
@@ -211,8 +207,7 @@ def test_pages_of_questions_break_no_rule(
     enter(page, held.url)
     wrong = look(page, "questions")
     answer(page, "y")
-    page.keyboard.press("y")
-    page.wait_for_selector("#finished:not([hidden])")
+    press(page, "y", "#finished:not([hidden])")
     wrong += look(page, "finished")
     page.goto(f"{held.url}results")
     wrong += look(page, "results of questions")

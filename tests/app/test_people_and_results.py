@@ -40,9 +40,7 @@ def duels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three models, and a selection of duels without masks."""
     folder = tmp_path_factory.mktemp("duels")
     corpus = made.corpus(folder / "corpus", images=60, models=3)
-    study = made.collected(corpus, folder / "study", shard_size=64)
-    fs.predict(str(study), {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(str(study), engine="local")
+    study = Path(made.compared_study(corpus, folder / "study", shard_size=64))
     fs.select(str(study), per_class=6)
     return Path(study)
 

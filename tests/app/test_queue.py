@@ -28,10 +28,8 @@ from faultscape.study.answers.choices import Choices
 
 
 @pytest.mark.slow
-def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held, sent = serve(duels), list[Any]()
+def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(page: Any, held: Serving) -> None:
+    sent = list[Any]()
 
     def hold(route: Any) -> None:
         sent.append(route)
@@ -51,10 +49,8 @@ def test_an_answer_that_was_not_sent_yet_is_taken_back_and_never_arrives(
 
 
 @pytest.mark.slow
-def test_an_answer_that_arrived_unheard_is_taken_back(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held, tries = serve(duels), list[Any]()
+def test_an_answer_that_arrived_unheard_is_taken_back(page: Any, held: Serving) -> None:
+    tries = list[Any]()
 
     def break_after_the_first(route: Any) -> None:
         tries.append(route.request.post_data_json["answers"])
@@ -78,10 +74,8 @@ def test_an_answer_that_arrived_unheard_is_taken_back(
 
 
 @pytest.mark.slow
-def test_an_answer_on_a_connection_that_died_is_sent_on_another(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held, dead = serve(duels), list[Any]()
+def test_an_answer_on_a_connection_that_died_is_sent_on_another(page: Any, held: Serving) -> None:
+    dead = list[Any]()
     page.add_init_script(
         "const wait = AbortSignal.timeout; AbortSignal.timeout = (time) => wait.call(AbortSignal, time / 40);"
     )
@@ -98,10 +92,7 @@ def test_an_answer_on_a_connection_that_died_is_sent_on_another(
 
 
 @pytest.mark.slow
-def test_taking_back_what_never_arrived_does_no_harm(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_taking_back_what_never_arrived_does_no_harm(page: Any, held: Serving) -> None:
     enter(page, held.url)
     first = current(page)
     page.route("**/api/answers", lambda route: route.abort())
@@ -116,10 +107,8 @@ def test_taking_back_what_never_arrived_does_no_harm(
 
 
 @pytest.mark.slow
-def test_what_a_full_browser_cannot_store_is_sent_once(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held, sent = serve(duels), list[list[str]]()
+def test_what_a_full_browser_cannot_store_is_sent_once(page: Any, held: Serving) -> None:
+    sent = list[list[str]]()
     page.add_init_script(
         "const set = Storage.prototype.setItem; Storage.prototype.setItem = function (...line) { if"
         " (window.full) throw new DOMException('', 'QuotaExceededError'); set.apply(this, line); };"
@@ -174,10 +163,7 @@ def test_a_server_that_is_gone_is_not_asked_without_end(
 
 
 @pytest.mark.slow
-def test_answers_go_out_as_soon_as_the_server_gives_items_again(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_answers_go_out_as_soon_as_the_server_gives_items_again(page: Any, held: Serving) -> None:
     watch(page)
     page.clock.install(time=0)
     enter(page, held.url)
@@ -198,10 +184,7 @@ def test_answers_go_out_as_soon_as_the_server_gives_items_again(
 
 
 @pytest.mark.slow
-def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: Any, held: Serving) -> None:
     take, full = held.campaign.take, StudyError("cannot write answers.sqlite: the disk is full")
 
     def refuses(*_: Any) -> str:

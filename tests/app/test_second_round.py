@@ -5,7 +5,6 @@ set's own truth, `labels-eve` a person's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,11 @@ import numpy as np
 
 import faultscape as fs
 import made
-import made_entrance
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
 from faultscape.study.answers.checks import NOTHING, Check, Checks
 from made_entrance import CLASSES, MODELS, Entrance, Person
 
 EVES = "/check/0?truth=labels-eve"
-
-
-@pytest.fixture
-def entrance(tmp_path: Path) -> Iterator[Entrance]:
-    with made_entrance.entrance(made_entrance.study(tmp_path)) as held:
-        yield held
 
 
 def found(entrance: Entrance) -> list[Check]:

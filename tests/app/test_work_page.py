@@ -22,12 +22,14 @@ from answering import (
     Serving,
     all_sent,
     answer,
+    click,
     current,
     enter,
     go_on,
     item,
     loaded,
     others_take_all_but,
+    press,
     rows,
     rules,
     wait_for_item,
@@ -63,8 +65,7 @@ def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
         answer(page, key)
         note()
     last = page.get_attribute("#work", "data-item")
-    page.keyboard.press("u")
-    page.wait_for_selector(f"#work:not([data-item='{last}'])")
+    press(page, "u", f"#work:not([data-item='{last}'])")
     note()
     first = len(held.campaign._asked.items)
     assert shown == [[number, first] for number in (1, 2, 3, 4, 3)]
@@ -73,10 +74,7 @@ def test_one_count_goes_up_with_every_answer_and_down_with_every_undo(
 
 
 @pytest.mark.slow
-def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(page: Any, held: Serving) -> None:
     names = held.campaign.settings.class_list.names
     assert len(names) == 5
 
@@ -97,10 +95,7 @@ def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
 
 
 @pytest.mark.slow
-def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, held: Serving) -> None:
     enter(page, held.url)
     first, _ = item(page)
     page.keyboard.press("3")
@@ -129,8 +124,7 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
     page.keyboard.type("a drawing, 1 of 2")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(f"#work:not([data-item='{id_}'])")
+    press(page, "Enter", f"#work:not([data-item='{id_}'])")
     assert page.is_hidden("#feedback")
     page.keyboard.press("u")
     assert page.inner_text("#feedback") == "A vote to discard cannot be undone."
@@ -143,10 +137,8 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(
     assert why == "none of the classes: a drawing, 1 of 2"
     other, _ = item(page)
     page.keyboard.press("x")
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#reasons", state="hidden")
-    page.keyboard.press("2")
-    page.wait_for_selector(f"#work:not([data-item='{other}'])")
+    press(page, "Escape", "#reasons", state="hidden")
+    press(page, "2", f"#work:not([data-item='{other}'])")
     all_sent(page)
     assert len(Answers(held.root).discard_votes()) == 1
     assert len(rows(held)) == 1
@@ -196,15 +188,13 @@ def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
     discarded = current(page)
     gone = items[discarded].image
     page.keyboard.press("x")
-    page.keyboard.press("Enter")
-    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{discarded}'])")
+    press(page, "Enter", f"#work:not([hidden]):not([data-item='{discarded}'])")
     others = {id_ for id_, one in items.items() if one.image != gone}
     while len(seen) < len(others) - 1:
         seen.append(current(page))
         answer(page, "2")
     assert {*seen, current(page)} == others
-    page.keyboard.press("2")
-    page.wait_for_selector("#waiting:not([hidden])")  # nothing more comes while these are under way
+    press(page, "2", "#waiting:not([hidden])")
     assert not written.is_set()
     written.set()
     all_sent(page)
@@ -228,14 +218,12 @@ def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     assert page.is_hidden("#work")
     assert "session 1, of 3 items" in page.inner_text("#paused")
     page.keyboard.press("1")  # says nothing here
-    page.keyboard.press("u")
-    page.wait_for_selector("#work:not([hidden])")
+    press(page, "u", "#work:not([hidden])")
     assert page.inner_text("#where").startswith("Item 3 of ")
     page.keyboard.press("2")
     go_on(page)
     assert page.inner_text("#where").startswith("Item 4 of ")
-    page.keyboard.press("u")  # back across the pause, without another
-    page.wait_for_selector("#where:has-text('Item 3 of ')")
+    press(page, "u", "#where:has-text('Item 3 of ')")
     assert page.is_hidden("#pause")
     all_sent(page)
 
@@ -254,14 +242,11 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     assert page.inner_text("#where").startswith("Training")
     first, _ = item(page)
     right = side_of(held, first, "model-0")
-    page.keyboard.press({"left": "2", "right": "1"}[right])
-    page.wait_for_selector(f"#feedback:has-text('Expected: {right}')")
+    press(page, {"left": "2", "right": "1"}[right], f"#feedback:has-text('Expected: {right}')")
     assert item(page)[0] == first
     page.keyboard.press("4")  # the item was answered
-    page.keyboard.press("Enter")
-    page.wait_for_selector(f"#work:not([data-item='{first}'])")
-    page.keyboard.press("4")
-    page.wait_for_selector("#feedback:has-text('Yes, both bad')")
+    press(page, "Enter", f"#work:not([data-item='{first}'])")
+    press(page, "4", "#feedback:has-text('Yes, both bad')")
     assert not page.inner_text("#where").startswith("Training")
     all_sent(page)
     assert Choices(held.root).choices() == []
@@ -285,8 +270,7 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
     enter(page, held.url)
     first = page.get_attribute("#work", "data-item")
     page.keyboard.press("x")
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#feedback:has-text('training images cannot be discarded')")
+    press(page, "Enter", "#feedback:has-text('training images cannot be discarded')")
     for _ in range(12):
         if page.get_attribute("#work", "data-item") == first:
             break
@@ -296,21 +280,14 @@ def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
 
 
 @pytest.mark.slow
-def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.wait_for_selector("#left .over[src$='/left/fill']")
-    page.keyboard.press("o")
-    page.wait_for_selector("#left .over[src$='/left/outline']")
-    page.keyboard.press("1")
-    page.wait_for_selector("#left .over[src$='/left/outline']")  # of the next item too
-    page.keyboard.press("p")
-    page.wait_for_selector("#left .over", state="hidden")
+    press(page, "o", "#left .over[src$='/left/outline']")
+    press(page, "1", "#left .over[src$='/left/outline']")
+    press(page, "p", "#left .over", state="hidden")
     page.keyboard.press("2")
-    page.keyboard.press(" ")
-    page.wait_for_selector("#left .over", state="visible")
+    press(page, " ", "#left .over", state="visible")
     assert item(page)[0] == page.get_attribute("#work", "data-item")  # flickers over the photo that is shown
     page.wait_for_selector("#left .over", state="hidden")
     page.keyboard.press(" ")
@@ -329,10 +306,7 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(
 
 
 @pytest.mark.slow
-def test_nothing_is_called_outlined_where_nothing_is(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_nothing_is_called_outlined_where_nothing_is(page: Any, held: Serving) -> None:
     names, nothing = list[str](), held.campaign.settings.class_list.names[:1]
     marks = dict[str, int]()  # {side: whether its map has an outline}
 
@@ -429,12 +403,10 @@ def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_sa
     page.set_viewport_size({"width": 1280, "height": 900})
     assert page.inner_text("#feedback") == f"Expected: {right}. You answered {wrong}."
     page.set_viewport_size({"width": 390, "height": 844})
-    page.keyboard.press("Enter")
-    page.wait_for_selector(f"#work:not([data-item='{first}'])")
+    press(page, "Enter", f"#work:not([data-item='{first}'])")
     second, _ = item(page)
     right = side_of(held, second, "model-0")
-    page.click(f"#{right} .caption")
-    page.wait_for_selector("#feedback:has-text('Yes, ')")
+    click(page, f"#{right} .caption", "#feedback:has-text('Yes, ')")
     assert page.inner_text("#feedback") == f"Yes, {stacked[right]} is the expected answer."
     all_sent(page)
     chosen = [one.chosen for one in Choices(held.root).choices(TRAINING)]
@@ -443,9 +415,9 @@ def test_stacked_maps_are_called_upper_and_lower_and_what_is_stored_stays_the_sa
 
 @pytest.mark.slow
 def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
-    browser: Any, duels: Asked, serve: Callable[..., Serving]
+    browser: Any, held: Serving
 ) -> None:
-    held, context = serve(duels), browser.new_context(**PHONE)
+    context = browser.new_context(**PHONE)
     page = context.new_page()
     enter(page, held.url)
     hidden = "[...document.querySelectorAll('.over, .mark')].map((one) => getComputedStyle(one).visibility)"
@@ -492,23 +464,16 @@ def test_the_image_alone_is_seen_while_a_key_a_finger_or_the_mouse_is_down(
 
 
 @pytest.mark.slow
-def test_a_space_after_a_click_flickers_and_answers_nothing(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_a_space_after_a_click_flickers_and_answers_nothing(page: Any, held: Serving) -> None:
     enter(page, held.url)
     page.click("#left .caption")
-    page.keyboard.press(" ")
-    page.wait_for_selector("#flicker[aria-pressed=true]")
+    press(page, " ", "#flicker[aria-pressed=true]")
     all_sent(page)
     assert len(rows(held)) == 1
 
 
 @pytest.mark.slow
-def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
+def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(page: Any, held: Serving) -> None:
     enter(page, held.url)
 
     def transforms() -> list[str]:
@@ -527,8 +492,7 @@ def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
     page.mouse.up()
     moved = transforms()
     assert moved[0] == moved[1] != zoomed[0]
-    page.keyboard.press("0")
-    page.wait_for_selector("#whole", state="hidden")
+    press(page, "0", "#whole", state="hidden")
     assert rows(held) == []
 
 
@@ -567,8 +531,7 @@ def test_questions_are_answered_yes_no_and_not_sure(
         page.wait_for_selector(f"#work:not([data-item='{one.id}'])")
     all_sent(page)
     assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said
-    page.keyboard.press("u")
-    page.wait_for_selector(f"#work[data-item='{one.id}']")
+    press(page, "u", f"#work[data-item='{one.id}']")
     all_sent(page)
     assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said[:-1]
 
@@ -581,14 +544,11 @@ def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
     others_take_all_but(held, 2)
     enter(page, held.url)
     answer(page, "n")
-    page.keyboard.press("n")
-    page.wait_for_selector("#finished:not([hidden])")
+    press(page, "n", "#finished:not([hidden])")
     all_sent(page)
     assert len(Answers(held.root).answers()) == 2
-    page.click("#undo-last")
-    page.wait_for_selector("#work:not([hidden])")
-    page.keyboard.press("y")
-    page.wait_for_selector("#finished:not([hidden])")
+    click(page, "#undo-last", "#work:not([hidden])")
+    press(page, "y", "#finished:not([hidden])")
     all_sent(page)
     assert Answers(held.root).answers()[-1][3] == "yes"
 
@@ -601,8 +561,7 @@ def test_who_is_done_goes_on_with_what_others_leave(
     others_take_all_but(held, 1)
     page.clock.install()
     enter(page, held.url)
-    page.keyboard.press("n")
-    page.wait_for_selector("#finished:not([hidden])")
+    press(page, "n", "#finished:not([hidden])")
     number = len(held.campaign._asked.items) - 1
     assert (
         page.inner_text("#held")
@@ -630,8 +589,7 @@ def test_who_is_done_goes_on_with_what_others_leave(
     here = current(page)
     page.clock.fast_forward(31_000)
     assert current(page) == here
-    page.keyboard.press("u")  # what was said before can still be taken back
-    page.wait_for_selector(f"#work:not([data-item='{here}'])")
+    press(page, "u", f"#work:not([data-item='{here}'])")
     answer(page, "y")
     assert current(page) == here
     all_sent(page)
@@ -645,8 +603,7 @@ def test_people_elsewhere_answer_too_over_plain_http(
     held = serve(duels, names=(ELSEWHERE,))
     enter(page, held.url.replace("127.0.0.1", ELSEWHERE))
     assert page.evaluate("[isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]
-    page.keyboard.press("1")
-    page.wait_for_selector("#where:has-text('Item 2')")
+    press(page, "1", "#where:has-text('Item 2')")
     all_sent(page)
     assert len(rows(held)) == 1
 

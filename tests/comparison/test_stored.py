@@ -116,11 +116,7 @@ def test_void_pixels_of_a_truth_never_change_a_metric_through_a_study(
     truths, study = blanked(corpus), str(tmp_path / "study")
     for id_, truth in zip(corpus.ids, truths, strict=True):
         made.write(tmp_path / "truth" / f"{id_}.png", truth)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
-    )
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study, shard_size=2)
     fs.label.import_(study, str(tmp_path / "truth"))
     scored = [k for k in range(len(corpus.ids)) if k != 1]  # those that every model has
     for metric in METRICS:

@@ -96,9 +96,7 @@ def test_photos_four_bits_apart_share_a_group_and_five_begin_another(tmp_path: P
     for turned in (0, 4, 5):
         made.write(tmp_path / "photos" / f"{turned}.png", stairs(turned))
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
-    collected = fs.collect(
-        str(tmp_path / "study"), str(tmp_path / "photos"), classes=str(tmp_path / "classes.json")
-    )
+    collected = fs.collect(tmp_path / "study", tmp_path / "photos", classes=tmp_path / "classes.json")
     assert collected.near_duplicates == 1
     assert {image.id: image.near_duplicate_of for image in read_corpus(tmp_path / "study")} == {
         "0": "0",

@@ -136,18 +136,15 @@ def test_near_duplicates_do_not_chain_and_not_in_keeps_them_out(
     made.write(tmp_path / "training" / "t.png", photo[::-1, ::-1][::-1, ::-1])
     (tmp_path / "classes.json").write_text(json.dumps({"classes": list(made.NAMES)}))
     assert (
-        fs.collect(
-            str(tmp_path / "s"), str(tmp_path / "pool"), classes=str(tmp_path / "classes.json")
-        ).near_duplicates
-        == 1
+        fs.collect(tmp_path / "s", tmp_path / "pool", classes=tmp_path / "classes.json").near_duplicates == 1
     )
     for name in ("x", "y"):
         (tmp_path / "training" / f"{name}.png").write_bytes(b"no picture")
     capsys.readouterr()
     left = fs.collect(
-        str(tmp_path / "t"),
-        str(tmp_path / "pool"),
-        classes=str(tmp_path / "classes.json"),
+        tmp_path / "t",
+        tmp_path / "pool",
+        classes=tmp_path / "classes.json",
         not_in=[str(tmp_path / "training")],
     )
     assert (left.images, left.failures) == (1, 2)

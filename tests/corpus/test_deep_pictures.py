@@ -251,9 +251,7 @@ def test_collect_names_what_it_refuses_in_failures_and_keeps_the_rest(tmp_path: 
     assert row.image == str(photos / "dark.tif")
     assert row.reason.startswith("its 16-bit values would make an almost black image")
     # as in a store: read when a network asks
-    unprobed = fs.collect(
-        str(tmp_path / "other"), str(photos), classes=3, storage=fs.options.Storage(probe=False)
-    )
+    unprobed = fs.collect(tmp_path / "other", photos, classes=3, storage=fs.options.Storage(probe=False))
     assert unprobed.images == 2
     dark = next(image for image in read_corpus(tmp_path / "other") if image.id == "dark")
     with refused(ImageError, "almost black image"):

@@ -103,9 +103,7 @@ def test_collect_enters_groups_says_them_and_keeps_them(
 ) -> None:
     root, corpus = study(tmp_path)
     drive = {id_: f"drive-{k // 2}" for k, id_ in enumerate(corpus.ids[:5])}
-    found = fs.collect(
-        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.options.Grouping(group=drive)
-    )
+    found = fs.collect(root, corpus.photos, classes=corpus.classes, grouping=fs.options.Grouping(group=drive))
     assert found.groups == "3 groups of 1 to 2 images, 1 image alone"
     assert "groups   3 groups of 1 to 2 images, 1 image alone" in repr(found)
     assert groups_of(root) == {id_: drive.get(id_, "") for id_ in corpus.ids}
@@ -129,9 +127,7 @@ def test_a_block_alone_cuts_the_groups_that_there_are_and_again_without_cutting_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, corpus = study(tmp_path)
-    fs.collect(
-        root, str(corpus.photos), classes=str(corpus.classes), grouping=fs.options.Grouping(group="{group}/*")
-    )
+    fs.collect(root, corpus.photos, classes=corpus.classes, grouping=fs.options.Grouping(group="{group}/*"))
     assert set(groups_of(root).values()) == {"part0", "part1"}
     # 3 are nearer to one block of 2 than to two
     assert fs.collect(root, grouping=fs.options.Grouping(block=2)).groups == "2 groups of 3 images"
@@ -173,10 +169,7 @@ def test_groups_of_no_image_are_refused_before_anything_is_written(tmp_path: Pat
     root, corpus = study(tmp_path)
     with refused(OptionError, "matches none of the 6 images"):
         fs.collect(
-            root,
-            str(corpus.photos),
-            classes=str(corpus.classes),
-            grouping=fs.options.Grouping(group="{group}@*"),
+            root, corpus.photos, classes=corpus.classes, grouping=fs.options.Grouping(group="{group}@*")
         )
     assert not (Path(root) / "corpus.parquet").exists()
     with refused(fs.errors.CorpusError, "no images given"):

@@ -16,7 +16,7 @@ import made
 from faultscape.corpus import id_lists
 from faultscape.corpus.id_lists import named_ids
 from faultscape.corpus.sources import HEADS
-from faultscape.errors import ClassesError, CorpusError, FaultscapeError, OptionError, StudyError
+from faultscape.errors import ClassesError, CorpusError, FaultscapeError
 from faultscape.prediction.sources import tables
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
@@ -188,7 +188,7 @@ WORDS = ("cat", "dog", "bird", "fish")
 def study(tmp_path: Path, *more: str, text: str = "image\nb\na\n", **options: object) -> str:
     classes = written(tmp_path / "classes.txt", "\n".join(WORDS))
     fs.collect(
-        str(tmp_path / "study"),
+        tmp_path / "study",
         written(tmp_path / "ids.csv", text),
         *more,
         task="classification",
@@ -225,19 +225,6 @@ def test_ids_of_a_set_begin_with_its_name(tmp_path: Path) -> None:
     ]
 
 
-def test_ids_alone_are_for_classifiers(tmp_path: Path) -> None:
-    corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    ids = written(tmp_path / "ids.csv", "image\na\n")
-    with refused(
-        FaultscapeError, r"lists of ids without files are for classifiers: add --task classification"
-    ):
-        fs.collect(str(tmp_path / "maps"), ids, classes=str(corpus.classes))
-    assert not (tmp_path / "maps").exists()
-    fs.collect(str(tmp_path / "maps"), str(corpus.photos), classes=str(corpus.classes))
-    with refused(FaultscapeError, "for classifiers: create a new study with --task classification"):
-        fs.collect(str(tmp_path / "maps"), ids)
-
-
 def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) -> None:
     at = study(tmp_path, only_classes=written(tmp_path / "only.txt", "fish\n\ncat\nfish\n"))
     assert read_settings(Path(at)).only == ["cat", "fish"]
@@ -250,7 +237,7 @@ def test_only_classes_are_kept_in_the_order_of_the_class_list(tmp_path: Path) ->
 def test_imagenets_classes_are_picked_by_wnid_and_say_what_they_are(tmp_path: Path) -> None:
     only = written(tmp_path / "only.csv", "n02018207\nfountain\n0\n")
     fs.collect(
-        str(tmp_path / "study"),
+        tmp_path / "study",
         written(tmp_path / "ids.csv", "image\na\n"),
         task="classification",
         classes="imagenet1k",
@@ -275,24 +262,6 @@ def test_classes_that_are_not_there_are_refused(tmp_path: Path, text: str, why: 
         study(tmp_path, only_classes=written(tmp_path / "only.txt", text))
     assert why in str(error.value)
     assert not (tmp_path / "study" / "study.toml").exists()
-
-
-def test_a_study_stays_what_it_is_about(tmp_path: Path) -> None:
-    at = study(tmp_path)
-    assert read_settings(Path(at)).classifies
-    with refused(StudyError, "is a classification study, and the task cannot change"):
-        fs.collect(at, str(tmp_path / "ids.csv"), task="segmentation")
-    with refused(OptionError, "--size applies to label maps only"):
-        fs.collect(at, str(tmp_path / "ids.csv"), size="64x64")
-    with refused(OptionError, "task 'sorting' is not known"):
-        fs.collect(str(tmp_path / "other"), str(tmp_path / "ids.csv"), task="sorting", classes="voc")
-    with refused(OptionError, "--only-classes applies to classifiers only"):
-        fs.collect(
-            str(tmp_path / "other"), str(tmp_path), classes="voc", only_classes=str(tmp_path / "classes.txt")
-        )
-    made.corpus(tmp_path / "corpus", images=1, models=1)
-    with refused(CorpusError, "have no colours"):
-        fs.collect(str(tmp_path / "other"), str(tmp_path / "corpus" / "photos"), classes="imagenet1k")
 
 
 def test_a_network_has_nothing_to_look_at_where_there_are_no_pictures(tmp_path: Path) -> None:

@@ -37,9 +37,7 @@ def write(path: Path, columns: dict[str, Any], **options: Any) -> str:
 
 
 def collect(tmp_path: Path, corpus: made.Corpus, *arguments: str, **options: Any) -> dict[str, Any]:
-    fs.collect(
-        str(tmp_path / "study"), *arguments, classes=str(corpus.classes), **group_options(fs.collect, options)
-    )
+    fs.collect(tmp_path / "study", *arguments, classes=corpus.classes, **group_options(fs.collect, options))
     return {image.id: image for image in read_corpus(tmp_path / "study")}
 
 

@@ -8,8 +8,6 @@ import ast
 import inspect
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from operator import attrgetter
@@ -17,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import children
 from faultscape.cli import GROUPS, VERBS, build
 from faultscape.command_line.commands import SHORT
 from faultscape.command_line.output_options import split
@@ -55,9 +54,7 @@ for number, body in enumerate(sys.argv[1:], 1):
 )
 def test_every_python_block_runs(page: Path) -> None:
     bodies = [body for of, body, skipped in blocks("python") if of == page and not skipped]
-    line = [sys.executable, "-W", "error", "-c", EACH_ALONE, *bodies]
-    result = subprocess.run(line, check=False, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    children.python("-W", "error", "-c", EACH_ALONE, *bodies)
 
 
 def test_blocks_that_do_not_run_are_python_all_the_same_and_few() -> None:

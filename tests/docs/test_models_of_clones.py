@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -31,9 +31,20 @@ EDGE = (
     NET + "def {name}_seg({arguments}):\n    assert (args.weights, args.s, args.dataset) == ('', {scale},"
     " {data!r})\n    return Net({count})\n"
 )
-# function: (clone, {file: text}, weights file, what it holds, channels)
-CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
-    "fcn8s_voc": (
+
+
+class Clone(NamedTuple):
+    """A repository: its files, its file of weights and what that holds, and the channels of the network."""
+
+    repository: str
+    files: dict[str, str]
+    weights: str
+    holds: str = "bare"
+    channels: int = 21
+
+
+CLONES = {
+    "fcn8s_voc": Clone(
         "pytorch-fcn",
         {
             "torchfcn/__init__.py": "",
@@ -41,10 +52,8 @@ CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
             "torchfcn/models/fcn8s.py": NET + "def FCN8s(n_class):\n    return Net(n_class)",
         },
         "fcn8s_from_caffe.pth",
-        "bare",
-        21,
     ),
-    "refinenet101_voc": (
+    "refinenet101_voc": Clone(
         "refinenet-pytorch",
         {
             "models/resnet.py": (
@@ -53,10 +62,8 @@ CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
             )
         },
         "rf101_voc.pth.tar",
-        "bare",
-        21,
     ),
-    "light_weight_refinenet152_voc": (
+    "light_weight_refinenet152_voc": Clone(
         "light-weight-refinenet",
         {
             "models/resnet.py": (
@@ -65,10 +72,8 @@ CLONES: dict[str, tuple[str, dict[str, str], str, str, int]] = {
             )
         },
         "rf_lw152_voc.pth.tar",
-        "bare",
-        21,
     ),
-    "pspnet101_voc": (
+    "pspnet101_voc": Clone(
         "semseg",
         {
             "model/pspnet.py": NET
@@ -83,10 +88,9 @@ class PSPNet(Net):
 """
         },
         "pspnet101_voc2012.pth",
-        "parallel",
-        21,
+        holds="parallel",
     ),
-    "emanet101_voc": (
+    "emanet101_voc": Clone(
         "EMANet",
         {
             "network.py": NET
@@ -103,10 +107,9 @@ class EMANet(Net):
 """
         },
         "final.pth",
-        "net",
-        21,
+        holds="net",
     ),
-    "espnetv2_voc": (
+    "espnetv2_voc": Clone(
         "EdgeNets",
         {
             "model/segmentation/espnetv2.py": EDGE.format(
@@ -114,10 +117,8 @@ class EMANet(Net):
             )
         },
         "model/segmentation/model_zoo/espnetv2/espnetv2_s_2.0_pascal_384x384.pth",
-        "bare",
-        21,
     ),
-    "espnetv2_cityscapes": (
+    "espnetv2_cityscapes": Clone(
         "EdgeNets",
         {
             "model/segmentation/espnetv2.py": EDGE.format(
@@ -125,10 +126,9 @@ class EMANet(Net):
             )
         },
         "model/segmentation/model_zoo/espnetv2/espnetv2_s_2.0_city_1024x512.pth",
-        "bare",
-        20,
+        channels=20,
     ),
-    "dicenet_voc": (
+    "dicenet_voc": Clone(
         "EdgeNets",
         {
             "model/segmentation/dicenet.py": EDGE.format(
@@ -136,10 +136,8 @@ class EMANet(Net):
             )
         },
         "model/segmentation/model_zoo/dicenet/dicenet_s_1.75_pascal_384x384.pth",
-        "bare",
-        21,
     ),
-    "drn_d_38_cityscapes": (
+    "drn_d_38_cityscapes": Clone(
         "drn",
         {
             "drn.py": NET
@@ -161,7 +159,7 @@ def drn_d_38(pretrained, num_classes):
         "drn",
         19,
     ),
-    "dgcnet101_cityscapes": (
+    "dgcnet101_cityscapes": Clone(
         "GALD-DGCNet",
         {
             "libs/models/DualGCNNet.py": (
@@ -171,10 +169,9 @@ def drn_d_38(pretrained, num_classes):
             )
         },
         "DualSeg_res101.pth",
-        "bare",
-        19,
+        channels=19,
     ),
-    "panoptic_deeplab_cityscapes": (
+    "panoptic_deeplab_cityscapes": Clone(
         "panoptic-deeplab",
         {
             "configs/panoptic_deeplab_H48_os4_cityscapes.yaml": "",
@@ -193,8 +190,7 @@ def build_segmentation_model_from_cfg(config):
 """,
         },
         "panoptic_deeplab_H48_os4_cityscapes.pth",
-        "bare",
-        19,
+        channels=19,
     ),
 }
 HOLDS = {
@@ -254,7 +250,7 @@ def clone(folder: Path, name: str) -> dict[str, Any]:
 def test_a_clone_and_its_weights_become_a_network(name: str, clones: Path) -> None:
     import torch
 
-    state, channels = clone(clones, name), CLONES[name][-1]
+    state, channels = clone(clones, name), CLONES[name].channels
     path = list(sys.path)
     network = loader(name)()
     assert sys.path == path

@@ -112,15 +112,6 @@ def test_the_page_of_versions_says_which_studies_this_version_makes() -> None:
 @pytest.mark.skipif(not (ROOT / ".git").exists() or not shutil.which("git"), reason="no git checkout")
 def test_what_is_fetched_or_built_lies_in_no_commit() -> None:
     """Others' files, such as scripts of the pages, are named in .gitignore."""
-    line = [
-        "git",
-        "-c",
-        "safe.directory=*",
-        "-C",
-        str(ROOT),
-        "ls-files",
-        "--cached",
-        "--ignored",
-        "--exclude-standard",
-    ]
+    line = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
+    line += ["ls-files", "--cached", "--ignored", "--exclude-standard"]
     assert subprocess.run(line, check=True, capture_output=True, text=True).stdout == ""

@@ -128,8 +128,11 @@ def _imported(folder: Path) -> str:
 
 
 def _shape(kind: Any, points: Any, **more: Any) -> dict[str, Any]:
-    shape = {"label": "road", "shape_type": kind, "points": points, **more}
-    return {"shapes": [shape], "imageWidth": 48, "imageHeight": 36}
+    return _shapes({"label": "road", "shape_type": kind, "points": points, **more})
+
+
+def _shapes(*shapes: Any) -> dict[str, Any]:
+    return {"shapes": [*shapes], "imageWidth": 48, "imageHeight": 36}
 
 
 def _of_labelme(name: str, document: Any, says: str) -> Case:
@@ -162,28 +165,16 @@ LABELME = (
         _shape("mask", [[0, 0], [9, 9]], mask={"a": 1}),
         "shape 0: its mask is not a PNG",
     ),
-    _of_labelme(
-        "a label that is a list",
-        {"shapes": [{"label": ["road"]}], "imageWidth": 48, "imageHeight": 36},
-        "shape 0: has no label",
-    ),
+    _of_labelme("a label that is a list", _shapes({"label": ["road"]}), "shape 0: has no label"),
     _of_labelme(
         "a declared height of 13,000",
         _shape("polygon", [[0, 0], [9, 9]]) | {"imageWidth": 13_000, "imageHeight": 13_000},
         "is 13000 x 13000 pixels, its image 48 x 36",
     ),
-    _of_labelme(
-        "200,000 shapes",
-        {"shapes": [0] * 200_000, "imageWidth": 48, "imageHeight": 36},
-        "200,000 shapes; at most",
-    ),
+    _of_labelme("200,000 shapes", _shapes(*[0] * 200_000), "200,000 shapes; at most"),
     _of_labelme(
         "lines that take minutes",
-        {
-            "shapes": _shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000,
-            "imageWidth": 48,
-            "imageHeight": 36,
-        },
+        _shapes(*_shape("polygon", [[-9e6, 0], [9e6, 0]])["shapes"] * 2000),
         "its 2,000 shapes would take",
     ),
     _of_labelme("lists within lists", '{"shapes": ' + "[" * 100_000, "is not a LabelMe file"),
@@ -607,6 +598,11 @@ def _of_study(name: str, write: Callable[[Path], object], verb: str, says: str) 
     return Case(f"study: {name}", write, lambda folder: refused_text(first, folder / "study", *rest), says)
 
 
+def _of_column(name: str, column: str, values: list[Any] | None, verb: str, says: str) -> Case:
+    write = partial(_corpus_column, column, values)
+    return _of_study(name, write, verb, rf"corpus\.parquet is damaged \({says}\)")
+
+
 STUDIES = (
     _of_study(
         "a manifest of lists within lists",
@@ -674,36 +670,19 @@ STUDIES = (
         "status",
         r"study\.toml is not TOML",
     ),
-    _of_study(
-        "a null id",
-        partial(_corpus_column, "id", [None, "b", "c", "d"]),
-        "status",
-        r"corpus\.parquet is damaged \(its column id has 1 rows without a value\); delete it",
+    _of_column(
+        "a null id", "id", [None, "b", "c", "d"], "status", "its column id has 1 rows without a value"
     ),
-    _of_study(
+    _of_column(
         "ids that are numbers",
-        partial(_corpus_column, "id", [1, 2, 3, 4]),
+        "id",
+        [1, 2, 3, 4],
         "select --engine local --as new",
-        r"corpus\.parquet is damaged \(its column id holds int64\)",
+        "its column id holds int64",
     ),
-    _of_study(
-        "no widths",
-        partial(_corpus_column, "width", None),
-        "compare --engine local",
-        r"corpus\.parquet is damaged \(it has no column width\)",
-    ),
-    _of_study(
-        "a shard of words",
-        partial(_corpus_column, "shard", ["a"] * 4),
-        "status",
-        r"corpus\.parquet is damaged \(its column shard holds string\)",
-    ),
-    _of_study(
-        "a width of -1",
-        partial(_corpus_column, "width", [-1] * 4),
-        "report",
-        r"corpus\.parquet is damaged \(its column width holds -1\)",
-    ),
+    _of_column("no widths", "width", None, "compare --engine local", "it has no column width"),
+    _of_column("a shard of words", "shard", ["a"] * 4, "status", "its column shard holds string"),
+    _of_column("a width of -1", "width", [-1] * 4, "report", "its column width holds -1"),
     _of_study(
         "a ranking without an order",
         partial(

@@ -53,8 +53,20 @@ def _image(shapes: str, size: str = 'width="64" height="48"', name: str = "a.jpg
     )
 
 
-def _mask(rle: str, box: str = 'left="0" top="0" width="2" height="2"') -> str:
+def _mask(rle: str, left: object = 0, top: int = 0, width: int = 2, height: int = 2) -> str:
+    box = f'left="{left}" top="{top}" width="{width}" height="{height}"'
     return _image(f'<mask label="car" rle="{rle}" {box} z_order="0"/>')
+
+
+def _polygon(points: str, times: int = 1, side: int = 64) -> str:
+    return _image(f'<polygon label="car" points="{points}"/>' * times, _size(side))
+
+
+def _size(side: object) -> str:
+    return f'width="{side}" height="{side}"'
+
+
+_OPEN = b'<annotations><image id="0" name="a" width="9" height="9">'
 
 
 def _long(
@@ -137,7 +149,7 @@ XML = (
             _long,
             b"1, ",
             35_000_000,
-            head=b'<annotations><image id="0" name="a" width="9" height="9"><mask rle="',
+            head=_OPEN + b'<mask rle="',
         ),
         "one element has more than",
     ),
@@ -153,7 +165,7 @@ XML = (
             _long,
             b'<mask label="a"/>',
             100_000,
-            head=b'<annotations><image id="0" name="a" width="9" height="9">',
+            head=_OPEN,
         ),
         "has more than 50,000 shapes",
         limit="cvat_images.MOST_SHAPES",
@@ -164,7 +176,7 @@ XML = (
             _long,
             b'<mask rle="' + b"1, " * 10_000 + b'"/>',
             700,
-            head=b'<annotations><image id="0" name="a" width="9" height="9">',
+            head=_OPEN,
         ),
         "take more than 13,421,772 characters",
         limit="cvat_images.MOST_HELD",
@@ -179,18 +191,12 @@ XML = (
         partial(_long, b"<label><name>a</name></label>", 100_000, head=b"<annotations><meta><task><labels>"),
         "names more than 65,536 labels",
     ),
-    _of_xml(
-        "an image of 10**9 x 10**9",
-        _image("", 'width="1000000000" height="1000000000"'),
-        "must be valid whole numbers",
-    ),
-    _of_xml(
-        "an image of 99999 x 99999", _image("", 'width="99999" height="99999"'), "must be valid whole numbers"
-    ),
+    _of_xml("an image of 10**9 x 10**9", _image("", _size(10**9)), "must be valid whole numbers"),
+    _of_xml("an image of 99999 x 99999", _image("", _size(99999)), "must be valid whole numbers"),
     _of_xml(
         "a width that is not finite", _image("", 'width="inf" height="nan"'), "must be valid whole numbers"
     ),
-    _of_xml("a width of other digits", _image("", 'width="٣" height="٣"'), "must be valid whole numbers"),
+    _of_xml("a width of other digits", _image("", _size("٣")), "must be valid whole numbers"),
     _of_xml(
         "an image without a name",
         '<annotations><image id="0" width="9" height="9"/></annotations>',
@@ -205,7 +211,7 @@ XML = (
             _long,
             b'<mask label="car"/>',
             20_000,
-            head=b'<annotations><image id="0" name="a" width="9" height="9">',
+            head=_OPEN,
             tail=b"</image></annotations>",
         ),
         "shapes; at most 10,000 are read",
@@ -224,52 +230,24 @@ XML = (
     _of_xml("no runs", _mask(""), "must be a list of run lengths"),
     _of_xml(
         "a box of 10**9 x 10**9",
-        _mask("0", 'left="0" top="0" width="999999999" height="999999999"'),
+        _mask("0", width=999999999, height=999999999),
         "its box of 999999999 x 999999999 pixels is empty",
     ),
-    _of_xml(
-        "a box of no pixels",
-        _mask("0", 'left="0" top="0" width="0" height="-3"'),
-        "its box of 0 x -3 pixels is empty",
-    ),
-    _of_xml(
-        "a box beside the image",
-        _mask("0, 4", 'left="-1" top="47" width="2" height="2"'),
-        "extends beyond the image",
-    ),
-    _of_xml(
-        "a box of fractions",
-        _mask("0, 4", 'left="0.5" top="0" width="2" height="2"'),
-        "its left must be a whole number",
-    ),
+    _of_xml("a box of no pixels", _mask("0", width=0, height=-3), "its box of 0 x -3 pixels is empty"),
+    _of_xml("a box beside the image", _mask("0, 4", left=-1, top=47), "extends beyond the image"),
+    _of_xml("a box of fractions", _mask("0, 4", left=0.5), "its left must be a whole number"),
     _of_xml(
         "a z_order of 10**30",
         _image(f'<box label="car" xtl="0" ytl="0" xbr="1" ybr="1" z_order="1{"0" * 30}"/>'),
         "its z_order must be a whole number",
     ),
-    _of_xml(
-        "a corner of 10**300",
-        _image('<polygon label="car" points="1,1;2,2;1e300,3"/>'),
-        "a polygon needs three or more points",
-    ),
-    _of_xml(
-        "a corner of 10**11",
-        _image('<polygon label="car" points="1,1;2,2;100000000000,3"/>'),
-        "outside any possible image",
-    ),
-    _of_xml(
-        "a corner that is not finite",
-        _image('<polygon label="car" points="1,1;2,2;nan,3"/>'),
-        "a polygon needs three or more points",
-    ),
-    _of_xml(
-        "corners with a part missing",
-        _image('<polygon label="car" points="1,1;2;2,1,3,3"/>'),
-        "a polygon needs three or more points",
-    ),
+    _of_xml("a corner of 10**300", _polygon("1,1;2,2;1e300,3"), "a polygon needs three or more points"),
+    _of_xml("a corner of 10**11", _polygon("1,1;2,2;100000000000,3"), "outside any possible image"),
+    _of_xml("a corner that is not finite", _polygon("1,1;2,2;nan,3"), "a polygon needs three or more points"),
+    _of_xml("corners with a part missing", _polygon("1,1;2;2,1,3,3"), "a polygon needs three or more points"),
     _of_xml(
         "a million corners, then a letter",
-        _image(f'<polygon label="car" points="{"1.0,1.0;" * 1_000_000}x"/>'),
+        _polygon("1.0,1.0;" * 1_000_000 + "x"),
         "a polygon needs three or more points",
     ),
     _of_xml(
@@ -289,16 +267,12 @@ XML = (
     ),
     _of_xml(
         "polygons that take minutes",
-        _image(
-            '<polygon label="car" points="0,0;9000,0;9000,9000;0,9000"/>' * 3000, 'width="9000" height="9000"'
-        ),
+        _polygon("0,0;9000,0;9000,9000;0,9000", times=3000, side=9000),
         "its image would take about .* s, and the limit is 20 s",
     ),
     _of_xml(
         "one polygon that crosses a million rows",
-        _image(
-            f'<polygon label="car" points="{"0,0;9000,9000;" * 100_000}1,1"/>', 'width="9000" height="9000"'
-        ),
+        _polygon("0,0;9000,9000;" * 100_000 + "1,1", side=9000),
         "would take about|would take too long",
     ),
     _of_xml(

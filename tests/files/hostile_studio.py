@@ -63,7 +63,7 @@ def _said(folder: Path) -> str:
     return label_studio.check(folder / "tasks.json")[0]
 
 
-def _result(kind: str, value: Any, **more: Any) -> dict[str, Any]:
+def _result(kind: str, value: Any, /, **more: Any) -> dict[str, Any]:
     return {
         "id": "a",
         "type": kind,
@@ -87,6 +87,17 @@ def _tasks(*results: Any, **more: Any) -> str:
     )
 
 
+def _box(more: dict[str, Any] | None = None, **around: Any) -> str:
+    """A task whose one result is a box, with more in its value and around it."""
+    return _tasks(_result("rectanglelabels", BOX | (more or {}), **around))
+
+
+def _disc(side: int, **around: Any) -> dict[str, Any]:
+    """An ellipse beyond all corners of a square image."""
+    value = {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}
+    return _result("ellipselabels", value, original_width=side, original_height=side, **around)
+
+
 def _png(size: tuple[int, int], *, colour: int = 6) -> bytes:
     """A PNG of (width, height) that unpacks to as many zeros, as small as can be."""
     width, height = size
@@ -103,12 +114,13 @@ def _png(size: tuple[int, int], *, colour: int = 6) -> bytes:
 
 
 def _bitmask(size: tuple[int, int], declared: tuple[int, int]) -> str:
-    url = "data:image/png;base64," + base64.b64encode(_png(size)).decode()
-    return _tasks(
-        _result(
-            "bitmasklabels", {"imageDataURL": url}, original_width=declared[0], original_height=declared[1]
-        )
-    )
+    width, height = declared
+    return _url(base64.b64encode(_png(size)).decode(), original_width=width, original_height=height)
+
+
+def _url(text: str, **around: Any) -> str:
+    value = {"imageDataURL": f"data:image/png;base64,{text}"}
+    return _tasks(_result("bitmasklabels", value, **around))
 
 
 def _rle(values: int, tail: bytes = b"") -> list[int]:
@@ -161,16 +173,8 @@ STUDIO = (
         '[{"data": {}, "id": 1' + "0" * 5000 + "}]",
         r"is not a Label Studio JSON file",
     ),
-    _of_studio(
-        "a coordinate of 10**400",
-        _tasks(_result("rectanglelabels", BOX | {"x": 10**400})),
-        "result 0: x must be a finite number",
-    ),
-    _of_studio(
-        "an infinite width",
-        _tasks(_result("rectanglelabels", BOX | {"width": float("inf")})),
-        "width must be a finite number; got inf",
-    ),
+    _of_studio("a coordinate of 10**400", _box({"x": 10**400}), "result 0: x must be a finite number"),
+    _of_studio("an infinite width", _box({"width": float("inf")}), "width must be a finite number; got inf"),
     _of_studio(
         "a radius that is none",
         _tasks(_result("ellipselabels", {"x": 1, "y": 1, "radiusX": float("nan"), "radiusY": 1})),
@@ -178,32 +182,28 @@ STUDIO = (
     ),
     _of_studio(
         "an image of 10^12 pixels",
-        _tasks(_result("rectanglelabels", BOX, original_width=10**6, original_height=10**6)),
+        _box(original_width=10**6, original_height=10**6),
         "must be those of an image of at most",
     ),
     _of_studio(
         "an image of -5 pixels",
-        _tasks(_result("rectanglelabels", BOX, original_width=-5)),
+        _box(original_width=-5),
         "must be those of an image|needs original_width",
     ),
     _of_studio(
         "a size that is a list",
-        _tasks(_result("rectanglelabels", BOX, original_width=[8])),
+        _box(original_width=[8]),
         "must be those of an image|needs original_width",
     ),
-    _of_studio(
-        "a type that is a list",
-        _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}),
-        "result 0: has no type; use brush",
-    ),
+    _of_studio("a type that is a list", _box(type=["a"]), "result 0: has no type; use brush"),
     _of_studio(
         "an id that is a list",
-        _tasks(_result("rectangle", BOX) | {"id": [1], "value": BOX}),
+        _tasks(_result("rectangle", BOX, id=[1], value=BOX)),
         "result 0: has no label",
     ),
     _of_studio(
         "a label of a million letters",
-        _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}),
+        _box(value=BOX | {"rectanglelabels": ["x" * 1_000_000]}),
         "result 0: 'x{80}' is not a class",
     ),
     _of_studio(
@@ -220,32 +220,10 @@ STUDIO = (
     ),
     _of_studio(
         "ten thousand ellipses on the largest image",
-        lambda: _tasks(
-            *[
-                _result(
-                    "ellipselabels",
-                    {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90},
-                    id=str(k),
-                    original_width=SIZE,
-                    original_height=SIZE,
-                )
-                for k in range(10_000)
-            ]
-        ),
+        lambda: _tasks(*[_disc(SIZE, id=str(k)) for k in range(10_000)]),
         "painting its 10,000 masks would take about",
     ),
-    _of_studio(
-        "one ellipse on the largest image",
-        _tasks(
-            _result(
-                "ellipselabels",
-                {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90},
-                original_width=SIZE,
-                original_height=SIZE,
-            )
-        ),
-        "^was read$",
-    ),
+    _of_studio("one ellipse on the largest image", _tasks(_disc(SIZE)), "^was read$"),
     _of_studio("runs that are words", _brush(["a"]), "its runs must be bytes|no 7-byte head"),
     _of_studio("runs below 0", _brush([0, 0, 0, 192, 57, 27, 249, -1]), "whole numbers from 0 to 255"),
     _of_studio("runs of 10**30", _brush([0, 0, 0, 192, 57, 27, 249, 10**30]), "whole numbers from 0 to 255"),
@@ -276,16 +254,8 @@ STUDIO = (
         lambda: _brush(_whole(SIZE), SIZE, 50),
         "painting its 50 masks would take about",
     ),
-    _of_studio(
-        "base64 that is none",
-        _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})),
-        "not a PNG in base64",
-    ),
-    _of_studio(
-        "base64 beyond ASCII",
-        _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})),
-        "not a PNG in base64",
-    ),
+    _of_studio("base64 that is none", _url("%" * 100), "not a PNG in base64"),
+    _of_studio("base64 beyond ASCII", _url("图图"), "not a PNG in base64"),
     _of_studio(
         "a PNG that says 10^10 pixels",
         lambda: _bitmask((100_000, 1), (8, 6)),
@@ -303,16 +273,7 @@ STUDIO = (
     ),
     _of_studio(
         "a PostScript file as mask",
-        _tasks(
-            _result(
-                "bitmasklabels",
-                {
-                    "imageDataURL": (
-                        "data:image/png;base64," + base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()
-                    )
-                },
-            )
-        ),
+        _url(base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()),
         "not a readable image",
     ),
     Case(

@@ -1,5 +1,5 @@
-"""A small corpus, a study that has collected it, and one in which a network was trained, for journeys that
-begin there.
+"""A small corpus, a study that has collected it, one whose labels are answers, and one in which a network was
+trained, for journeys that begin there.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import pytest
 
 import faultscape as fs
 import made
+import made_answers
 import made_training
 
 
@@ -21,6 +22,11 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return str(made.collected(corpus, tmp_path / "study", shard_size=4))
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> made_answers.Answers:
+    return made_answers.study(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -103,9 +103,7 @@ def test_a_renamed_class_is_found_by_mappings_under_its_new_name(
 ) -> None:
     (tmp_path / "labels.json").write_text(json.dumps({str(k): name for k, name in enumerate(made.NAMES)}))
     fs.predict(study, corpus.models, labels=str(tmp_path / "labels.json"), engine="local")
-    fs.collect(
-        study, str(corpus.photos), classes=str(made.classes_with(corpus, {"road": {"name": "street"}}))
-    )
+    fs.collect(study, corpus.photos, classes=str(made.classes_with(corpus, {"road": {"name": "street"}})))
     assert fs.compare(study, engine="local").parts_made > 0
 
 

@@ -1,7 +1,5 @@
 """`rank --anytime`: labels that one may look at as often as one likes, and stop when the verdict says so."""
 
-from pathlib import Path
-
 import pytest
 
 import faultscape as fs
@@ -10,11 +8,6 @@ from faultscape.cli import main
 from faultscape.reading.study import Study
 from faultscape.verbs.rank.live import standings_now
 from refusals import refused_line
-
-
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
 
 
 def test_labels_are_asked_for_until_one_can_stop(answers: made_answers.Answers) -> None:

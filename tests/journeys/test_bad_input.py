@@ -83,7 +83,7 @@ def test_label_maps_of_a_wrong_kind_name_the_file_the_value_and_what_is_allowed(
     assert "no map found for this image" in reason["part1/photo 003"]
     fs.compare(str(study), engine="local")
     slots = fs.select(
-        str(study),
+        study,
         maps=fs.options.MapRules(constraints="none"),
         per_class=6,
         sampling=fs.options.Sampling(spares=0),

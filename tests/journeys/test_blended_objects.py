@@ -18,7 +18,7 @@ from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.verbs.stress.blends.blended_labels import ANOMALIES
 from made import states
 from made_blends import SMALL, blended, corpus_with_void, few_objects, maps_of, rows, squares, study_of
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 
 @pytest.fixture(scope="module")
@@ -225,17 +225,12 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
     ] == [digests[3]]
     (tmp_path / "switched-off.csv").write_text("object\nnone\n")
     assert "1 object in it is not among these objects" in refused_line(
-        "stress",
-        "blend",
-        study,
-        "--preset",
-        "fishyscapes-v1",
-        "--objects",
-        cutouts,
-        "--smallest",
-        "20",
-        "--without",
-        tmp_path / "switched-off.csv",
+        *typed(
+            "stress blend {study} --preset fishyscapes-v1 --objects {cutouts} --smallest 20 --without {tmp}/switched-off.csv",
+            study=study,
+            cutouts=cutouts,
+            tmp=tmp_path,
+        )
     )
 
 

@@ -48,9 +48,7 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three models, and a selection of duels with spares."""
     folder = tmp_path_factory.mktemp("results")
     corpus = made.corpus(folder / "corpus", images=60, models=3)
-    study = str(made.collected(corpus, folder / "study", shard_size=64))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "study", shard_size=64)
     fs.select(study, per_class=6)
     return study
 

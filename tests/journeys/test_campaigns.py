@@ -41,9 +41,7 @@ KEYS = itertools.count()
 def maps(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("campaign")
     corpus = made.corpus(folder / "corpus", images=24, models=3)
-    study = str(made.collected(corpus, folder / "study", shard_size=16))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "study", shard_size=16)
     fs.select(study, per_class=1)
     return study
 

@@ -14,7 +14,6 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import StudyError
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reading.choices import digests
 from faultscape.reading.study import Study
@@ -23,7 +22,6 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.tables.selections import read_selection
 from made_page import Page
-from refusals import refused
 
 PEOPLE = ("ann", "ben")
 
@@ -32,9 +30,7 @@ PEOPLE = ("ann", "ben")
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     folder = tmp_path_factory.mktemp("choices")
     corpus = made.corpus(folder / "corpus", images=24, models=4)
-    study = str(made.collected(corpus, folder / "study", shard_size=16))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "study", shard_size=16)
     fs.select(study, per_class=2)
     return study, corpus
 
@@ -254,8 +250,3 @@ def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_
     assert [int(cell.split()[0]) for cell in row] == [
         len({*images[:6]} & {*failed[m]}) for m in sorted(failed)
     ]
-
-
-def test_without_a_choice_or_a_label_nothing_is_ranked(own: str) -> None:
-    with refused(StudyError, "there are no labels yet"):
-        fs.rank(own)

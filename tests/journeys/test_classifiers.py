@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import csv
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.cli import main
@@ -56,10 +55,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def begun(tables: Path, study: Path, models: int = 3) -> str:
     fs.collect(
-        str(study),
-        str(tables / "ids.csv"),
+        study,
+        tables / "ids.csv",
         task="classification",
-        classes=str(tables / "classes.json"),
+        classes=tables / "classes.json",
         storage=fs.options.Storage(shard_size=25),
     )
     fs.predict(str(study), {f"m{m}": str(tables / f"m{m}.csv") for m in range(models)})
@@ -188,14 +187,12 @@ def test_a_model_is_renamed_and_removed_and_the_study_is_what_it_would_be(
     straight = str(tmp_path / "straight" / "study")
     fs.collect(
         straight,
-        str(tables / "ids.csv"),
+        tables / "ids.csv",
         task="classification",
-        classes=str(tables / "classes.json"),
+        classes=tables / "classes.json",
         storage=fs.options.Storage(shard_size=25),
     )
-    fs.predict(
-        straight, {"zero": str(tables / "m0.csv"), "m1": str(tables / "m1.csv"), "m2": str(tables / "m2.csv")}
-    )
+    fs.predict(straight, {"zero": tables / "m0.csv", "m1": tables / "m1.csv", "m2": tables / "m2.csv"})
     fs.select(straight, top=3)
     assert made.bytes_under(Path(study), *COVERED) == made.bytes_under(Path(straight), *COVERED)
     fs.predict(study, remove=["zero"])
@@ -375,7 +372,6 @@ def test_killed_while_tables_are_read_and_started_again_gives_the_same_bytes(
     (study / "study.toml").write_text((study / "study.toml").read_text().split("[models.m0]")[0])
     models = [f"m{m}={tables / f'm{m}.csv'}" for m in range(3)]
     for after in (0, 2, 2):
-        words = [sys.executable, "-c", KILLED, str(study), str(after), *models]
-        assert subprocess.run(words, capture_output=True, check=False).returncode == 9
+        children.python("-c", KILLED, study, after, *models, status=9)
     fs.predict(str(study), *models)
     assert made.bytes_under(study, *COVERED) == expected

@@ -77,10 +77,7 @@ def test_a_data_set_comes_with_classes_truth_groups_roles_and_instances(
     assert labels[0, [0, 1, 2, 3, 4, 5, 6, 9, 10, 29, 30]].tolist() == [255] * 11
     assert set(np.unique(truth_of(study, "instances")["lindau/lindau_000000_000019"])) == {0, 1, 2}
     assert Study(study).truths == ["labels"]  # instances are not labels of classes
-    assert (
-        fs.collect(str(study), str(root), known=fs.options.KnownData(layout="cityscapes", split="val")).new
-        == 0
-    )
+    assert fs.collect(study, root, known=fs.options.KnownData(layout="cityscapes", split="val")).new == 0
 
 
 def test_labels_that_a_person_replaced_stay_until_the_data_set_has_others(tmp_path: Path) -> None:
@@ -112,9 +109,9 @@ def test_labels_of_another_class_list_become_the_studys_classes_by_name(
     }
     (tmp_path / "classes.json").write_text(json.dumps(classes))
     fs.collect(
-        str(tmp_path / "study"),
-        str(root),
-        classes=str(tmp_path / "classes.json"),
+        tmp_path / "study",
+        root,
+        classes=tmp_path / "classes.json",
         known=fs.options.KnownData(layout="cityscapes", split="train"),
     )
     labels = truth_of(tmp_path / "study", "labels")["ulm/ulm_000000_000019"]
@@ -172,9 +169,7 @@ def overlays(tmp_path: Path) -> Path:
         made.write(folder / f"{name}_labels.png", labels)
     study = tmp_path / "study"
     fs.collect(str(study), str(root), known=fs.options.KnownData(layout="cityscapes", split="val"))
-    fs.collect(
-        str(study), str(folder), set_="static", known=fs.options.KnownData(layout="fs-static", split="val")
-    )
+    fs.collect(study, folder, set_="static", known=fs.options.KnownData(layout="fs-static", split="val"))
     return study
 
 
@@ -225,9 +220,7 @@ def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: P
         made.write(base / "leftImg8bit" / "test" / f"{name}_leftImg8bit.png", picture)
         made.write(base / "gtFine_csT" / "test" / f"{name}_gtFine_csT.png", labels)
     study = tmp_path / "study"
-    found = fs.collect(
-        str(study), str(base.parent), known=fs.options.KnownData(layout="issu", split="test_static")
-    )
+    found = fs.collect(study, base.parent, known=fs.options.KnownData(layout="issu", split="test_static"))
     assert found.truths == "labels (2 images), anomaly (2 images)"
     assert {image.id: (image.condition, image.role) for image in read_corpus(study)} == {
         "0/009599": ("clean", "test"), "fog/00131": ("fog", "test"),
@@ -246,9 +239,7 @@ def test_what_cannot_be_read_is_said_and_the_others_are_kept(
         root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png",
         np.full((48, 96), 77, np.uint8),
     )
-    fs.collect(
-        str(tmp_path / "study"), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
-    )
+    fs.collect(tmp_path / "study", root, known=fs.options.KnownData(layout="cityscapes", split="train"))
     assert "1 truth file could not be read" in capsys.readouterr().out
     assert [(f.stage, f.image) for f in read_failures(tmp_path / "study")] == [
         ("label", "ulm/ulm_000000_000019")
@@ -289,17 +280,15 @@ def test_wrong_lines_are_told_what_was_expected(tmp_path: Path) -> None:
         assert said in refused_line("collect", study, root, *words), words
     assert not Path(study).exists()
     with refused(says="expects one folder"):
-        fs.collect(
-            study, str(root), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
-        )
+        fs.collect(study, root, str(root), known=fs.options.KnownData(layout="cityscapes", split="train"))
 
 
 @pytest.mark.slow
 def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     found = fs.collect(
-        str(study),
-        str(data / "camvid"),
+        study,
+        data / "camvid",
         known=fs.options.KnownData(layout="camvid", split="test"),
         storage=fs.options.Storage(probe=False),
     )
@@ -351,9 +340,7 @@ def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said
 def test_a_truth_of_another_size_than_its_image_is_a_failure(tmp_path: Path) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
     made.write(labels_file(root, 0), np.full((24, 48), 7, np.uint8))
-    fs.collect(
-        str(tmp_path / "study"), str(root), known=fs.options.KnownData(layout="cityscapes", split="train")
-    )
+    fs.collect(tmp_path / "study", root, known=fs.options.KnownData(layout="cityscapes", split="train"))
     (failure,) = read_failures(tmp_path / "study")
     assert "is 48 x 24 pixels, but its image is 96 x 48" in failure.reason
     assert list(truth_of(tmp_path / "study", "labels")) == ["ulm/ulm_000001_000019"]

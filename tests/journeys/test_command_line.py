@@ -31,7 +31,7 @@ from faultscape.command_line.result_json import field_names, json_value, result_
 from faultscape.nouns import Scale
 from faultscape.verbs.label.result import Checked
 from faultscape.verbs.verb_list import GROUPS, LINES, REMOVALS, SECTIONS, VERBS
-from refusals import refused_line
+from refusals import refused_line, typed
 
 COMMAND = pytest.mark.parametrize("words", LINES, ids=" ".join)
 
@@ -55,9 +55,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("ready")
     corpus = made.corpus(root / "corpus", images=6, models=3)
     study = str(root / "study")
-    fs.run(
-        study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
-    )
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
 
@@ -353,14 +351,7 @@ class TestWhatIsPrinted:
 
     def test_an_object_says_where_masks_go_without_a_placeholder(self, tmp_path: Path) -> None:
         corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), tmp_path / "study"
-        fs.run(
-            str(study),
-            str(corpus.photos),
-            corpus.models,
-            classes=str(corpus.classes),
-            goal="failures",
-            engine="local",
-        )
+        fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
         out = tmp_path / "to-label"
         line = ("label", "export", study, out, "--json")
         assert json.loads(run(*line)[1])["says"] == f"put each mask into {out}/labels, named as its image"
@@ -413,18 +404,7 @@ class TestWhatIsPrinted:
         ]
 
     def test_drawn_images_say_what_drew_them(self, ready: str) -> None:
-        line = (
-            "select",
-            ready,
-            "--as",
-            "drawn",
-            "--selector",
-            "random",
-            "--budget",
-            "2",
-            "--engine",
-            "local",
-        )
+        line = typed("select {ready} --as drawn --selector random --budget 2 --engine local", ready=ready)
         rows = [row.split("\t") for row in run(*line, "--list")[1].splitlines()]
         assert [row[1:] for row in rows] == [["0", "drawn by random"]] * 2
 

@@ -228,9 +228,7 @@ def test_a_network_replaced_while_a_line_runs_stops_it_and_the_line_run_again_is
     assert not list((Path(study) / "predictions" / "net").glob("*.parquet"))
     assert fs.predict(study, {"net": network}, engine="local").models == {"net": (6, 0)}
     clean = str(tmp_path / "clean")
-    fs.collect(
-        clean, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, clean, 4)
     fs.predict(clean, {"net": network}, engine="local")
     assert made.bytes_under(Path(study), "predictions") == made.bytes_under(Path(clean), "predictions")
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 from faultscape.nouns import Pairs
 from faultscape.reading.pairs import read_block
@@ -40,14 +39,7 @@ runpy.run_module("faultscape", run_name="__main__")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of a demo, and what it printed."""
     root = tmp_path_factory.mktemp("demo") / "study"
-    return root, ran(["-m", "faultscape", "demo", str(root)])
-
-
-def ran(words: list[str]) -> str:
-    """What a command of Python's printed."""
-    done = subprocess.run([sys.executable, *words], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return root, children.python("-m", "faultscape", "demo", root)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +102,7 @@ def test_the_verdict_comes_last_and_is_that_of_the_study(demo: tuple[Path, str])
 def test_the_card_goes_on_with_the_study_and_redoes_nothing(demo: tuple[Path, str]) -> None:
     root, said = demo
     held = {path: path.stat().st_mtime_ns for path in root.glob("pre*/*/*.parquet")}
-    card = ran(["-c", FEW_IN_THE_CARD, "demo", str(root), "--card", "--engine", "local"])
+    card = children.python("-c", FEW_IN_THE_CARD, "demo", root, "--card", "--engine", "local")
     assert held == {path: path.stat().st_mtime_ns for path in held}
     assert "truth labels: 34 unchanged" in card
     assert "3. What do they know of their errors?  14 conditions" in card

@@ -22,7 +22,7 @@ from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from faultscape.terminal_lines import wrapped
-from refusals import refused, refused_line, told
+from refusals import refused, refused_line, told, typed
 
 PEOPLE = ("ann", "ben", "eve")
 
@@ -32,9 +32,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]:
     """A study in shards of eight with a selection, of which nothing has a label; others have."""
     folder = tmp_path_factory.mktemp("masks")
     corpus = made.corpus(folder / "corpus", images=24, models=3)
-    study = made.collected(corpus, folder / "study", shard_size=8)
-    fs.predict(str(study), {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(str(study), engine="local")
+    study = Path(made.compared_study(corpus, folder / "study", shard_size=8))
     fs.select(str(study), selector="random", budget=12, as_="main")
     chosen = set(read_selection(study, "main")[0].images)
     for id_ in sorted(set(corpus.ids) - chosen)[:5]:
@@ -104,18 +102,11 @@ def test_each_image_goes_to_two_people_in_sessions_and_training_comes_first(
 ) -> None:
     out = tmp_path / "out"
     lines = told(
-        "label",
-        "export",
-        study,
-        out,
-        "--annotators",
-        "ann,ben,eve",
-        "--overlap",
-        2,
-        "--session",
-        3,
-        "--training",
-        2,
+        *typed(
+            "label export {study} {out} --annotators ann,ben,eve --overlap 2 --session 3 --training 2",
+            study=study,
+            out=out,
+        )
     )
     assert lines == [
         *wrapped(f"12 images to label in {out} (png), each by 2 people"),
@@ -177,8 +168,8 @@ def test_training_outside_the_selection_goes_first_and_too_little_of_it_is_said(
 def test_sessions_go_out_in_every_format_that_draws(study: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out"
     fs.label.export(
-        str(study),
-        str(out),
+        study,
+        out,
         format=form,
         prefill="model-0",
         sessions=fs.options.SessionRules("ann,ben", session=5, training=1),

@@ -16,14 +16,9 @@ from faultscape.errors import OptionError, SelectionError
 from faultscape.reading.study import Study
 from faultscape.selection import proposals
 from faultscape.verbs.plan import facts
-from refusals import refused
+from refusals import refused, typed
 
 FAR = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).astype(float)
-
-
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
 
 
 def written(path: Path, distances: np.ndarray = FAR) -> Path:
@@ -49,18 +44,11 @@ def test_mad_draws_by_right_and_wrong_unless_distances_are_given(
     file = written(tmp_path / "far.csv")
     assert (
         main(
-            [
-                "select",
-                answers.study,
-                "--temperature",
-                "1",
-                "--distance",
-                str(file),
-                "--as",
-                "far",
-                "--budget",
-                "10",
-            ]
+            typed(
+                "select {study} --temperature 1 --distance {file} --as far --budget 10",
+                study=answers.study,
+                file=file,
+            )
         )
         == 0
     )

@@ -33,9 +33,7 @@ def maps(tmp_path_factory: pytest.TempPathFactory) -> tuple[made.Corpus, str]:
     """A study of label maps up to the counts of its pairs."""
     root = tmp_path_factory.mktemp("maps")
     corpus = made.corpus(root / "corpus", images=18, models=3)
-    study = str(made.collected(corpus, root / "study", shard_size=5))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, root / "study", shard_size=5)
     return corpus, study
 
 
@@ -319,9 +317,7 @@ def test_of_near_duplicates_one_is_drawn(tmp_path: Path) -> None:
         photo = np.array(Image.open(corpus.photos / f"{first}.png"))
         photo[0, 0, 0] ^= 1
         made.write(corpus.photos / f"{second}.png", photo)
-    study = str(made.collected(corpus, tmp_path / "study", shard_size=2))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, tmp_path / "study", shard_size=2)
     assert len(fs.select(study, selector="random", budget=6).rows) == 3
     assert (
         len(
@@ -349,15 +345,6 @@ def test_a_discarded_draw_leaves_the_pool(tmp_path: Path) -> None:
     at = [answers.images.index(row.image) for row in rows if row.image != rows[3].image]
     exact = {name: float((said == answers.truth)[at].mean()) for name, said in answers.labels.items()}
     assert found.rankings["lure"].scores == pytest.approx(exact)
-
-
-def test_more_of_a_selection_of_another_name_is_refused_with_the_one_that_is_meant(
-    answers: made_answers.Answers,
-) -> None:
-    fs.select(answers.study, as_="drawn", selector="random", budget=5)
-    with refused(SelectionError, r"no selection 'drawm'; available: .*Did you mean 'drawn'\?"):
-        fs.select(answers.study, as_="drawm", more=10)
-    assert not (Path(answers.study) / "selection-drawm.csv").exists()
 
 
 def test_two_selectors_draw_independently_from_one_seed(tmp_path: Path) -> None:
@@ -435,13 +422,7 @@ def information_weights(answers: made_answers.Answers, order: list[str], sharpne
 
 def test_what_a_selection_is_stays_fixed(maps: tuple[made.Corpus, str]) -> None:
     _, study = maps
-    with refused(SelectionError, "there is no selection 'none-yet' to draw more of"):
-        fs.select(study, selector="random", more=3, as_="none-yet")
     fs.select(study, selector="random", budget=2, as_="fixed")
-    with refused(SelectionError, "was drawn with seed 0, not 7"):
-        fs.select(study, as_="fixed", seed=7, more=1)
-    with refused(SelectionError, "was drawn by random, not by disputed"):
-        fs.select(study, as_="fixed", selector="disputed", more=1)
     with refused(SelectionError, "no image is left to draw"):
         fs.select(study, as_="fixed", more=100).rows and fs.select(study, as_="fixed", more=1)
 

@@ -20,11 +20,6 @@ from made_page import Page
 from refusals import refused_line
 
 
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
-
-
 def exact(answers: made_answers.Answers) -> dict[str, float]:
     return {name: float((said == answers.truth).mean()) for name, said in answers.labels.items()}
 

@@ -32,9 +32,7 @@ def test_one_model_and_one_image_are_counted_in_the_singular(
         f"{answers.study}: 1 model\n"
     )
     corpus = made.corpus(tmp_path / "corpus", images=1, models=1)
-    assert "one: 1 image\n" in repr(
-        fs.collect(str(tmp_path / "one"), str(corpus.photos), classes=str(corpus.classes))
-    )
+    assert "one: 1 image\n" in repr(fs.collect(tmp_path / "one", corpus.photos, classes=corpus.classes))
     assert fs.status(str(tmp_path / "one")).stages[0][2] == "1 image"
 
 
@@ -80,12 +78,7 @@ def test_a_network_needs_pictures_and_a_classifier_that_is_a_function_returns_on
     assert not [row for row in read_failures(Path(answers.study)) if row.name == "x"]
     Image.new("RGB", (8, 8)).save(tmp_path / "one.png")
     study = str(tmp_path / "pictures")
-    fs.collect(
-        study,
-        str(tmp_path / "one.png"),
-        task="classification",
-        classes=str(tmp_path / "made" / "classes.txt"),
-    )
+    fs.collect(study, tmp_path / "one.png", task="classification", classes=tmp_path / "made" / "classes.txt")
     said = refused_line("predict", study, f"x={tmp_path / 'own.py'}:word")
     assert (
         "own.py:word: returned 'cat'; expected one label (a whole number 0 to 65535) or logits (C numbers, one per class)"

@@ -21,7 +21,7 @@ from faultscape.study.tables import label_maps
 from faultscape.verbs.fit.fusion_parts import parts_asked
 from faultscape.verbs.fit.options import Request
 from faultscape.verbs.options import FitOptions
-from made_methods import QUICK, kept, scored
+from made_methods import QUICK, blended_set, kept, scored
 from made_training import Trained
 from refusals import refused, refused_text, told
 
@@ -132,13 +132,7 @@ def test_a_fusion_does_not_join_a_method_on_a_backbone(predicted: Trained, backb
 
 
 def test_a_search_runs_on_the_patches_too(predicted: Trained, backbone: str) -> None:
-    blended = fs.stress.blend(
-        predicted.study,
-        preset="fishyscapes-v2",
-        set_="val",
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    ).sets[0]
+    blended = blended_set(predicted)
     found = fit(predicted, "knn", backbone, validation=blended)
     assert len(found.searches["k"]) > 1
     assert found.methods[0].flags == ("tuned-with-ood",)

@@ -14,7 +14,7 @@ from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import digest, read_about
 from faultscape.verbs import graph
-from made_methods import fitted, kept, scored
+from made_methods import fitted, kept, killed_at, scored
 from made_training import ONE, Trained, copy_of, doubt_of, image_of
 from refusals import refused, told
 
@@ -172,7 +172,6 @@ def test_a_network_that_learnt_of_outliers_lends_a_fusion_what_it_says_of_them(
 def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(
     parts: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.uncertainty.methods import block_fit
 
     def fit() -> bytes:
         fitted(parts, "fusion", data=JOINED, method_options=replace(QUICK, spatial=True))
@@ -180,17 +179,7 @@ def test_a_fusion_that_was_killed_goes_on_to_the_same_bytes(
 
     whole = fit()
     file_of(parts, "fusion").unlink()
-    step = block_fit._step
-    done = list[int]()
-
-    def killed(*given) -> float:
-        if given[4] == 9 and 9 not in done:
-            done.append(9)
-            raise KeyboardInterrupt
-        done.append(given[4])
-        return step(*given)
-
-    monkeypatch.setattr(block_fit, "_step", killed)
+    done = killed_at(9, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         fit()
     assert fit() == whole

@@ -15,7 +15,7 @@ from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.uncertainty.method_files import digest, read_about
 from faultscape.verbs import graph
-from made_methods import fitted, kept, scored
+from made_methods import fitted, kept, killed_at, scored
 from made_training import Trained
 from refusals import refused, told
 
@@ -60,7 +60,6 @@ def test_resynthesis_and_perceptual_are_scorers_and_parts_without_flags_and_chan
 def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
     predicted: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faultscape.uncertainty.methods import block_fit
     from faultscape.verbs.fit import shown_labels
 
     def fit() -> bytes:
@@ -69,17 +68,7 @@ def test_a_fit_that_was_killed_goes_on_to_the_same_bytes(
 
     whole = fit()
     file_of(predicted).unlink()
-    step = block_fit._step
-    done = list[int]()
-
-    def killed(*given) -> float:
-        if given[4] == 9 and 9 not in done:
-            done.append(9)
-            raise KeyboardInterrupt
-        done.append(given[4])
-        return step(*given)
-
-    monkeypatch.setattr(block_fit, "_step", killed)
+    done = killed_at(9, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         fit()
     monkeypatch.setattr(shown_labels, "memory", lambda: 0)  # images that are read again teach the same

@@ -12,7 +12,7 @@ import faultscape as fs
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.reading.image_truths import Judge, find_judged
 from faultscape.study.tables import outputs
-from made_methods import fitted
+from made_methods import blended_set, fitted
 from made_training import Trained, image_of
 from refusals import refused
 
@@ -42,15 +42,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     predicted: Trained,
 ) -> None:
     study = predicted.study
-    blended = fs.stress.blend(
-        study,
-        preset="fs-static",
-        set_="val",
-        frames=3,
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    )
-    name = blended.sets[0]
+    name = blended_set(predicted, "fs-static", frames=3)
     found = fitted(predicted, "knn", select_layer=True, validation=name)
     assert [*found.searches] == ["layer", "k"]
     best = found.searches["layer"]
@@ -130,18 +122,7 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
 def test_a_search_on_images_that_are_judged_says_so(
     predicted: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blended = {
-        name: (
-            fs.stress.blend(
-                predicted.study,
-                preset="fishyscapes-v2",
-                set_=name,
-                blending=fs.options.Blending(smallest=8),
-                engine="local",
-            ).sets[0]
-        )
-        for name in ("val", "main")
-    }
+    blended = {name: (blended_set(predicted, set_=name)) for name in ("val", "main")}
     fitted(predicted, "odin", validation=blended["val"], method_options=fs.options.MethodOptions())
     assert "role test" not in capsys.readouterr().out
     fitted(predicted, "odin", validation=blended["main"], method_options=fs.options.MethodOptions())
@@ -153,14 +134,7 @@ def test_a_search_on_images_that_are_judged_says_so(
 
 @pytest.mark.slow
 def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: Trained) -> None:
-    blended = fs.stress.blend(
-        predicted.study,
-        preset="fs-static",
-        set_="val",
-        frames=3,
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    ).sets[0]
+    blended = blended_set(predicted, "fs-static", frames=3)
     found = fitted(predicted, "knn", validation=blended)
     assert found.methods[0].options["k"] == int(found.searches["k"][0].candidate.split()[1])
     assert [one.average_precision for one in found.searches["k"]] == sorted(
@@ -196,9 +170,7 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
     average precision without them.
     """
     study = predicted.study
-    blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="val", blending=fs.options.Blending(smallest=8), engine="local"
-    ).sets[0]
+    blended = blended_set(predicted)
     row, *_ = fitted(
         predicted,
         "odin",
@@ -245,13 +217,7 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
 ) -> None:
     from faultscape.uncertainty.methods.knn_density import KnnDensity
 
-    blended = fs.stress.blend(
-        predicted.study,
-        preset="fishyscapes-v2",
-        set_="val",
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    ).sets[0]
+    blended = blended_set(predicted)
     score = KnnDensity.score
     monkeypatch.setattr(
         KnnDensity,
@@ -275,13 +241,7 @@ def test_joined_layers_are_searched_as_they_are_joined(
 ) -> None:
     from faultscape.verbs.fit.layer_search import SearchImages
 
-    blended = fs.stress.blend(
-        predicted.study,
-        preset="fishyscapes-v2",
-        set_="val",
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    ).sets[0]
+    blended = blended_set(predicted)
     judge, weights = SearchImages.judge, []
 
     def noted(self, model, method, candidates):

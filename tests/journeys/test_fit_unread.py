@@ -12,7 +12,7 @@ import faultscape as fs
 from faultscape.errors import StudyError
 from faultscape.study.tables.logs import read_failures
 from faultscape.uncertainty.method_files import read_about
-from made_methods import fitted
+from made_methods import blended_set, fitted
 from made_training import Trained
 from refusals import refused
 
@@ -88,16 +88,9 @@ def test_unread_images_of_a_search_are_told_once_however_often_they_are_needed(
     moved: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = moved.study
-    made = fs.stress.blend(
-        study,
-        preset="fs-static",
-        set_="val",
-        frames=3,
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    )
+    blended = blended_set(moved, "fs-static", frames=3)
     (moved.folder / "val" / "images" / "012.png").unlink()
-    search = {"validation": made.sets[0], "layer": ["mix", "body.0"]}
+    search = {"validation": blended, "layer": ["mix", "body.0"]}
     capsys.readouterr()
     fitted(moved, "knn", select_layer=True, **search)  # searches the layer, then k
     (line,) = lines_about_unread(capsys)

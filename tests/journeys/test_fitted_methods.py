@@ -20,7 +20,7 @@ from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.verbs.graph import nodes
 from flipped_bits import flip
-from made_methods import fitted, kept
+from made_methods import blended_set, fitted, kept
 from made_training import FEW, Trained, doubt_of, image_of
 from refusals import refused, told
 
@@ -75,9 +75,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     known of them.
     """
     study, source = predicted.study, {"plain": predicted.source}
-    blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="val", blending=fs.options.Blending(smallest=8), engine="local"
-    ).sets[0]
+    blended = blended_set(predicted)
     path = Path(study, "methods", "plain", "knn.safetensors")
 
     def flags() -> tuple[list[str], list[str]]:
@@ -201,14 +199,7 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
 @pytest.mark.slow
 def test_status_sees_another_holdout_another_network_and_another_search_set(predicted: Trained) -> None:
     study = predicted.study
-    blended = fs.stress.blend(
-        study,
-        preset="fs-static",
-        set_="val",
-        frames=3,
-        blending=fs.options.Blending(smallest=8),
-        engine="local",
-    ).sets[0]
+    blended = blended_set(predicted, "fs-static", frames=3)
     fitted(predicted, "knn")
     fitted(predicted, "odin", validation=blended, method_options=fs.options.MethodOptions())
     before = str(fs.status(study))
@@ -255,9 +246,7 @@ def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicte
     not be shown as today's.
     """
     study, source = predicted.study, {"plain": predicted.source}
-    blended = fs.stress.blend(
-        study, preset="fishyscapes-v2", set_="main", blending=fs.options.Blending(smallest=8), engine="local"
-    ).sets[0]
+    blended = blended_set(predicted, set_="main")
 
     def precision() -> float | None:
         cells = fs.reliability(study, worst=0, resamples=0).document["cells"]

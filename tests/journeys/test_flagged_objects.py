@@ -55,10 +55,7 @@ def kept(corpus: made.Corpus, cutouts: Path, tmp_path_factory: pytest.TempPathFa
 
 def blend(study: str, cutouts: Path, **more: object) -> object:
     return fs.stress.blend(
-        study,
-        preset=SET,
-        objects=str(cutouts),
-        **{"engine": "local", "blending": SMALL, "frames": 12, **more},
+        study, preset=SET, objects=cutouts, **{"engine": "local", "blending": SMALL, "frames": 12, **more}
     )
 
 

@@ -159,9 +159,7 @@ def test_the_first_ten_images_for_the_best_carry_an_order_and_no_score_of_the_po
 
 def test_label_maps_are_drawn_by_what_their_concordances_tell(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=14, models=3)
-    study = str(made.collected(corpus, tmp_path / "study", shard_size=5))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, tmp_path / "study", shard_size=5)
     slots = fs.select(study, selector="mad+information", budget=6, engine="local")
     every = fs.select(study, selector="information", budget=6, engine="local")
     sharpness = every.definition["sharpness"]

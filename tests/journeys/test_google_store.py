@@ -71,7 +71,7 @@ def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> Pat
     """A competition up to its standings, and what is measured."""
     study = str(root)
     fs.collect(
-        study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options})
+        study, images, classes=corpus.classes, **group_options(fs.collect, {"shard_size": 4, **options})
     )
     fs.run(study, corpus.models, goal="failures", engine="local")
     fs.label.import_(study, str(corpus.truth))
@@ -125,8 +125,8 @@ def test_what_is_not_there_is_one_sentence(corpus: made.Corpus, bucket: Bucket, 
         fs.collect(str(tmp_path / "a"), bucket.at("nothing"), classes=str(corpus.classes))
     with refused(StudyError, r"^gs://anonymous@none/parts.*: bucket 'none' does not exist"):
         fs.collect(
-            str(tmp_path / "b"),
-            str(corpus.photos),
-            classes=str(corpus.classes),
+            tmp_path / "b",
+            corpus.photos,
+            classes=corpus.classes,
             storage=fs.options.Storage(store=bucket.at("parts").replace("bucket", "none", 1)),
         )

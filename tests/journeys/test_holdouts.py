@@ -45,10 +45,10 @@ def by_hand(corpus: made.Corpus, maps: Path, root: Path) -> dict[str, float]:
         json.dumps({"classes": [{"id": e["index"], "name": e["name"]} for e in entries], "void": [255, void]})
     )
     found = fs.measure(
-        str(corpus.truth),
-        {"m": str(maps)},
-        classes=str(root / "kept.json"),
-        output=str(root / "by hand"),
+        corpus.truth,
+        {"m": maps},
+        classes=root / "kept.json",
+        output=root / "by hand",
         resamples=0,
         engine="local",
         files=fs.options.FileRules(ignore=[void]),
@@ -64,7 +64,7 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(
     models = {"folder": str(corpus.models["model-0"]), "dark": f"{corpus.root / 'mine.py'}:dark"}
     fs.predict(study, models, engine="local")
     fs.stress.corrupt(
-        study, corruption=["contrast"], severities="5", engine="local", write=str(tmp_path / "images")
+        study, corruption=["contrast"], severities="5", engine="local", write=tmp_path / "images"
     )
     fs.predict(study, models, engine="local")
     whole = fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"]

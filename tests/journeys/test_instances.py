@@ -135,14 +135,6 @@ def test_connected_regions_stand_for_instances_that_a_study_has_not(
         fs.measure(str(study), metric=["mask_ap"], shard="1/2")
 
 
-def test_metrics_of_instances_need_a_study(held: MadeInstances) -> None:
-    with refused(FaultscapeError, "known are cldice, instance_pq, mask_ap, .* Did you mean 'instance_pq'"):
-        fs.measure(held.study, metric=["instance_pqq"])
-    maps = str(held.folder / "maps")
-    with refused(FaultscapeError, "--metric instance_pq needs a study"):
-        fs.measure(maps, {"maps": maps}, classes=str(held.folder / "classes.json"), metric=["instance_pq"])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),

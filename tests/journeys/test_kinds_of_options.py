@@ -101,9 +101,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     """A study that has labels, so that no line is refused for what lacks, and the corpus that it is of."""
     folder = tmp_path_factory.mktemp("kinds")
     corpus = made.corpus(folder / "corpus", images=6, models=2)
-    study = str(made.collected(corpus, folder / "study", shard_size=4))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "study", shard_size=4)
     fs.select(study, engine="local")
     fs.label.import_(study, corpus.truth)
     fs.rank(study, resamples=20, engine="local")

@@ -34,9 +34,7 @@ MASKS = [form.name for form in FORMATS if form.kind in ("masks", "bundle")]
 def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
     folder = tmp_path_factory.mktemp("tools")
     corpus = made.corpus(folder / "corpus", images=8, models=3)
-    study = str(made.collected(corpus, folder / "study", shard_size=4))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, folder / "study", shard_size=4)
     fs.select(study, per_class=1)
     return study, corpus
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import children
 import undoing
 
 HEAVY = ("scipy", "pandas", "cv2", "sqlalchemy", "numba", "jinja2", "onnxruntime", "PIL")
@@ -20,9 +19,9 @@ def loaded(study: str) -> list[str]:
         from faultscape.cli import main
         main(["status", sys.argv[1]])
         print([m for m in {HEAVY!r} if m in sys.modules])"""
-    said = subprocess.run([sys.executable, "-c", code, study], check=True, capture_output=True, text=True)
-    assert "predict  done" in said.stdout
-    return ast.literal_eval(said.stdout.splitlines()[-1])
+    said = children.python("-c", code, study)
+    assert "predict  done" in said
+    return ast.literal_eval(said.splitlines()[-1])
 
 
 @pytest.mark.slow

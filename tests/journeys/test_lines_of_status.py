@@ -335,9 +335,7 @@ def test_status_names_the_page_that_asks_where_there_is_something_to_ask(tmp_pat
     import_labels(it, it.images)
     assert fs.status(it.study).instead == ""
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
-    study = str(made.collected(corpus, tmp_path / "maps", shard_size=4))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, tmp_path / "maps", shard_size=4)
     fs.select(study, selector="random", budget=3, engine="local")
     assert fs.status(study).next.startswith(f"faultscape label export {study} to-label/")
     assert "or:" not in repr(fs.status(study))  # drawn for all models: there is no pair to choose between

@@ -22,7 +22,7 @@ from faultscape.reading.evidence import only_predicted
 from faultscape.reading.study import Study
 from faultscape.study.settings import read_settings
 from faultscape.verbs.label.exchange import import_masks
-from refusals import refused_line
+from refusals import refused_line, typed
 
 FRAMES = 6
 SHAPE = (24, 32)
@@ -391,15 +391,7 @@ def test_collect_tells_much_void_in_the_truth_of_a_data_set(
         made.write(tmp_path / "camvid" / "test" / f"0001TP_{k}.png", np.full((*SHAPE, 3), 90 * k, np.uint8))
         truth = np.resize(np.array([0, 3, 11, 11], np.uint8), SHAPE)
         made.write(tmp_path / "camvid" / "testannot" / f"0001TP_{k}.png", truth)
-    line = [
-        "collect",
-        str(tmp_path / "study"),
-        str(tmp_path / "camvid"),
-        "--layout",
-        "camvid",
-        "--split",
-        "test",
-    ]
+    line = typed("collect {tmp}/study {tmp}/camvid --layout camvid --split test", tmp=tmp_path)
     assert main(line) == 0
     assert "note: 50 % of the pixels of truth labels are void\n" in capsys.readouterr().out
 
@@ -410,9 +402,7 @@ def test_measure_tells_a_class_of_two_that_never_occurs(masks: Path) -> None:
     said = "the truth never has a crack, but models predict it (m on "
     for truth in ("ground", "truth-ids"):
         models = {"m": str(masks / "maps-ids")}
-        found = fs.measure(
-            str(masks / truth), models, classes=str(masks / "void.json"), output=str(masks / truth / "out")
-        )
+        found = fs.measure(masks / truth, models, classes=masks / "void.json", output=masks / truth / "out")
         assert any(said in note for note in found.document["notes"]) == (truth == "ground")
 
 

@@ -18,7 +18,7 @@ from faultscape.maps import runs
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from networks_of_tests import colour_network
-from refusals import refused_line, told
+from refusals import refused_line, told, typed
 
 WITHHELD = "sky"
 WEIGHTS = np.random.default_rng(4).normal(size=(5, 3)).astype(np.float32) * 3
@@ -36,17 +36,9 @@ def study_of(root: Path, *, labels: bool = True) -> tuple[str, str]:
 def masked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     """A study whose network was masked at 10 % false alarms, and what was said."""
     place, net = study_of(tmp_path_factory.mktemp("masked"))
-    line = [
-        "predict",
-        place,
-        f"net={net}",
-        "--scorer",
-        "entropy",
-        "--mask-unknown",
-        ".1",
-        "--engine",
-        "local",
-    ]
+    line = typed(
+        "predict {place} net={net} --scorer entropy --mask-unknown .1 --engine local", place=place, net=net
+    )
     return place, told(*line, "-q")
 
 
@@ -69,16 +61,11 @@ def test_what_trained_an_exported_network_trained_its_masks(tmp_path: Path) -> N
     record = {"provenance": {"trained_on": {image.id: image.key}}}
     (Path(net).parent / "network.json").write_text(json.dumps(record))
     told(
-        "predict",
-        place,
-        f"net={net}",
-        "--scorer",
-        "entropy",
-        "--mask-unknown",
-        ".1",
-        "--engine",
-        "local",
-        "-q",
+        *typed(
+            "predict {place} net={net} --scorer entropy --mask-unknown .1 --engine local -q",
+            place=place,
+            net=net,
+        )
     )
     assert fs.Study(place).trained_on("net") == fs.Study(place).trained_on("net-masked") == {image.id}
 

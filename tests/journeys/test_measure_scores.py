@@ -19,7 +19,7 @@ from faultscape.errors import LabelMapError, MetricError
 from faultscape.formats.label_maps import read_map
 from faultscape.formats.scores import read_scores
 from faultscape.metrics.scores.curves import trapezoid_precision
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 SHAPE = (24, 32)
 
@@ -43,22 +43,8 @@ def scene(tmp_path: Path) -> tuple[Path, list[np.ndarray], list[np.ndarray]]:
 
 
 def run(root: Path, *words: object, scores: str = "scores") -> dict[str, Any]:
-    assert (
-        main(
-            [
-                "measure",
-                str(root / "masks"),
-                "--anomaly",
-                f"soft={root / scores}",
-                "-o",
-                str(root / "o"),
-                "--resamples",
-                "50",
-                *map(str, words),
-            ]
-        )
-        == 0
-    )
+    line = "measure {root}/masks --anomaly soft={root}/{scores} -o {root}/o --resamples 50"
+    assert main([*typed(line, root=root, scores=scores), *map(str, words)]) == 0
     return json.loads((root / "o" / "measure.json").read_text())
 
 
@@ -109,22 +95,8 @@ def test_scores_of_more_than_32_bits_are_kept_apart(scene: Any, kind: str) -> No
 def test_several_names_may_follow_one_option(scene: Any) -> None:
     root = scene[0]
     folder = root / "scores"
-    assert (
-        main(
-            [
-                "measure",
-                str(root / "masks"),
-                "--anomaly",
-                f"a={folder}",
-                f"b={folder}",
-                "-o",
-                str(root / "o"),
-                "--resamples",
-                "0",
-            ]
-        )
-        == 0
-    )
+    line = "measure {root}/masks --anomaly a={folder} b={folder} -o {root}/o --resamples 0"
+    assert main(typed(line, root=root, folder=folder)) == 0
     assert list(json.loads((root / "o" / "measure.json").read_text())["models"]) == ["a", "b"]
 
 

@@ -17,7 +17,7 @@ from faultscape.cli import main
 from faultscape.errors import OptionError
 from faultscape.metrics import calibration, doubt
 from faultscape.verbs.verb import group_options
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 
 @pytest.fixture
@@ -124,14 +124,7 @@ def test_scores_that_no_pass_can_hold_are_left_out_with_skip(
         np.save(
             tmp_path / "scores" / f"{k}.npy", rng.random(mask.shape) if k != 1 else np.full(mask.shape, bad)
         )
-    words = [
-        "measure",
-        str(tmp_path / "masks"),
-        "--anomaly",
-        f"a={tmp_path / 'scores'}",
-        "-o",
-        str(tmp_path / "o"),
-    ]
+    words = typed("measure {tmp}/masks --anomaly a={tmp}/scores -o {tmp}/o", tmp=tmp_path)
     words += ["--preset", "fishyscapes"]
     told_of = refused_line(*[*words, "--engine", "local"])
     assert "1.npy" in told_of
@@ -174,10 +167,10 @@ def test_regions_given_of_a_study_are_those_of_its_folders(tmp_path: Path) -> No
     options: dict[str, Any] = {"regions": "given", "resamples": 0, "engine": "local"}
     of_study = fs.measure(study, output=str(tmp_path / "of study"), **group_options(fs.measure, options))
     of_folders = fs.measure(
-        str(corpus.truth),
+        corpus.truth,
         models,
-        classes=str(classes),
-        output=str(tmp_path / "of folders"),
+        classes=classes,
+        output=tmp_path / "of folders",
         **group_options(fs.measure, options),
     )
     assert of_study.models == of_folders.models
@@ -187,17 +180,7 @@ def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
     for folder in ("truth", "maps"):
         made.write(tmp_path / folder / "a\nb\x1b[31m.png", np.zeros((4, 4), np.uint8))
     (tmp_path / "maps" / "a\nb\x1b[31m.png").write_bytes(b"junk")
-    said = refused_line(
-        *[
-            "measure",
-            str(tmp_path / "truth"),
-            f"m={tmp_path / 'maps'}",
-            "--classes",
-            "2",
-            "-o",
-            str(tmp_path / "o"),
-        ]
-    )
+    said = refused_line(*typed("measure {tmp}/truth m={tmp}/maps --classes 2 -o {tmp}/o", tmp=tmp_path))
     assert said.startswith("faultscape: a\\nb\\x1b[31m: ")
 
 

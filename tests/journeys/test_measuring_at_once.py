@@ -58,12 +58,12 @@ def test_confidence_that_a_study_keeps_is_measured_as_that_of_files(
             np.save(file_of(tmp_path / "maps" / f"{id_}.npy"), fs.maps.decode(code))
     where = {"net": str(tmp_path / "confidence")}
     plain = fs.measure(
-        str(corpus.truth),
-        {"net": str(tmp_path / "maps")},
-        classes=str(corpus.classes),
+        corpus.truth,
+        {"net": tmp_path / "maps"},
+        classes=corpus.classes,
         scores=fs.options.ScoreFolders(confidence=where),
         resamples=20,
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         files=fs.options.FileRules(images=str(corpus.photos)),
         engine="local",
     )

@@ -22,7 +22,7 @@ from faultscape.metrics.overlaps.recall_by_size import object_size_counts, recal
 from faultscape.reading.study import Study
 from faultscape.verbs import graph
 from faultscape.verbs.measure.artefact import MEASURES
-from refusals import refused_line
+from refusals import refused_line, typed
 
 CENTRELINES = {"cldice", "topology_precision", "topology_sensitivity"}
 RECALLS = {"recall_smallest", "recall_small", "recall_large", "recall_largest"}
@@ -47,15 +47,11 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def line(corpus: made.Corpus, tmp_path: Path) -> list[str]:
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
-    words = [
-        "--classes",
-        str(corpus.classes),
-        "--engine",
-        "local",
-        "--no-boundaries",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    words = typed(
+        "--classes {corpus.classes} --engine local --no-boundaries --output {tmp}/out",
+        corpus=corpus,
+        tmp=tmp_path,
+    )
     return ["measure", str(corpus.truth), *models, *words]
 
 
@@ -163,16 +159,7 @@ def scored(tmp_path: Path) -> tuple[list[str], list[np.ndarray], list[np.ndarray
         np.save(tmp_path / "scores" / f"{k}.npy", score)
         scores.append(score)
         masks.append(mask)
-    line = [
-        "measure",
-        str(tmp_path / "masks"),
-        "--anomaly",
-        f"a={tmp_path / 'scores'}",
-        "--engine",
-        "local",
-        "--resamples",
-        "60",
-    ]
+    line = typed("measure {tmp}/masks --anomaly a={tmp}/scores --engine local --resamples 60", tmp=tmp_path)
     return [*line, "--output", str(tmp_path / "out")], scores, masks
 
 

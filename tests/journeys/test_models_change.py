@@ -42,8 +42,8 @@ def whole(
     study = str(root)
     fs.collect(
         study,
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        corpus.photos,
+        classes=corpus.classes,
         **group_options(fs.collect, {"shard_size": 4, **options}),
     )
     toml = root / "study.toml"

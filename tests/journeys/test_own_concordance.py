@@ -22,9 +22,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
     where = tmp_path_factory.mktemp("own")
     corpus = made.corpus(where / "corpus", images=12, models=3, shape=(24, 32))
     study = str(where / "study")
-    fs.collect(study, corpus.photos, classes=corpus.classes)
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     fs.label.import_(study, corpus.truth)
     return study
 

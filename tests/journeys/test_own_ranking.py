@@ -38,11 +38,7 @@ WIDE = Ranking("wide", "t", "t", "s", "ours", "re-use", "scores", lambda scores,
 def labelled(tmp_path: Path) -> tuple[str, made.Corpus]:
     corpus = made.corpus(tmp_path / "corpus", images=8, models=3)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=8)
-    )
-    fs.predict(study, {n: str(s) for n, s in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study, shard_size=8)
     fs.select(study, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study, corpus

@@ -54,9 +54,7 @@ BELOW = Selector(name="below", title="t", purpose="p", source="s", weigh=lambda 
 def _compared(folder: Path) -> made.Corpus:
     corpus = made.corpus(folder / "corpus", images=16, models=3)
     study = str(folder / STUDY)
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     return corpus
 
 

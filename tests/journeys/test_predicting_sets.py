@@ -125,7 +125,7 @@ def test_a_set_whose_maps_were_counted_and_dropped_is_measured_after_the_line_th
     assert measured["models"]["net"]["miou"]["value"] == cell["value"]
     fs.predict(
         study,
-        {"other": str(corpus.root / "other.onnx")},
+        {"other": corpus.root / "other.onnx"},
         part=fs.options.PredictPart(set_=["main"]),
         engine="local",
     )

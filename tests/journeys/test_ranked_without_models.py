@@ -18,11 +18,6 @@ from refusals import refused
 LEFT = ("model-0", "model-1")
 
 
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
-
-
 @pytest.mark.parametrize("selector", ["random", "disputed"])
 def test_the_others_keep_the_unbiased_scores_they_had(answers: made_answers.Answers, selector: str) -> None:
     drawn = fs.select(answers.study, selector=selector, budget=60)

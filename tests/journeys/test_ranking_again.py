@@ -26,11 +26,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 def drawn(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with a selection and no labels, to be copied."""
     study = tmp_path_factory.mktemp("drawn") / "study"
-    fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
-    )
-    fs.predict(str(study), corpus.models, engine="local")
-    fs.compare(str(study), engine="local")
+    made.compared_study(corpus, study, shard_size=5)
     fs.select(str(study), maps=fs.options.MapRules(constraints="class"))
     return study
 

@@ -511,9 +511,7 @@ def test_the_presets_of_others_are_made_of_the_same_counts(
 ) -> None:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    card = fs.reliability(
-        counted, preset="bravo-2024", output=str(tmp_path / "bravo"), engine="local"
-    ).document
+    card = fs.reliability(counted, preset="bravo-2024", output=tmp_path / "bravo", engine="local").document
     of = card["presets"]["bravo-2024"]["net"]
     subset = of["sets"]["fishyscapes-v1"]
     assert set(subset) == {

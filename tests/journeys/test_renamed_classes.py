@@ -57,7 +57,7 @@ def competition(folder: Path, names: list[str], wnids: list[str] | None = None) 
         tables["a"],
         task="classification",
         classes=class_file(folder / "classes.json", names, wnids),
-        only_classes=str(only),
+        only_classes=only,
     )
     fs.predict(study, {name: tables[name] for name in "ab"})
     fs.predict(study, {"c": tables["c"]}, labels=str(mapping))

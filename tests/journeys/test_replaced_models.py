@@ -5,13 +5,12 @@ killed, costs nothing.
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, ModelError
@@ -148,9 +147,7 @@ def test_a_model_beside_one_that_fails_is_stored(study: Path, corpus: made.Corpu
     line = {"m": refused_maps(tmp_path / "bad", corpus), "third": str(corpus.models["model-2"])}
     with refused(ModelError, r"no map of m=.*m keeps its maps from"):
         fs.predict(str(study), line, engine="local")
-    assert fs.predict(str(study), {"third": corpus.models["model-2"]}, engine="local").models == {
-        "third": (8, 0)
-    }
+    assert fs.predict(study, {"third": corpus.models["model-2"]}, engine="local").models == {"third": (8, 0)}
     assert not list(study.glob(".made-*"))
 
 
@@ -169,10 +166,7 @@ def killed(study: Path, source: str, code: Path, images: int) -> None:
     left.mkdir()
     for token in range(images):
         (left / str(token)).touch()
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(study), source], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    children.python("-c", RUN, study, source, status=-signal.SIGKILL)
     left.rmdir()
 
 

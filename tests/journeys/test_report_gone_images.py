@@ -28,9 +28,7 @@ def test_a_report_whose_images_are_gone_says_so_and_names_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=12, models=3), str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     images = len(set(fs.select(study, engine="local").images))
     fs.report(study)
     page = Path(study) / "report.html"
@@ -57,9 +55,7 @@ def test_a_page_that_lacks_photos_names_the_whole_line_that_makes_it_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), str(tmp_path / "a study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     fs.select(study, selector="random", budget=4, as_="r", engine="local")
     corpus.photos.rename(tmp_path / "moved")
     page = tmp_path / "my page.html"
@@ -74,9 +70,7 @@ def test_a_page_that_lacks_photos_names_the_whole_line_that_makes_it_again(
 
 def test_images_that_are_gone_are_not_exported_and_the_line_that_finds_them_is_named(tmp_path: Path) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=6, models=2), str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     images = set(fs.select(study, engine="local").images)
     corpus.photos.rename(tmp_path / "moved")
     with refused(

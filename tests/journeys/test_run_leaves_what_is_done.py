@@ -20,9 +20,7 @@ from refusals import refused
 
 
 def _done(corpus: made.Corpus, study: str) -> str:
-    fs.run(
-        study, str(corpus.photos), corpus.models, classes=str(corpus.classes), goal="failures", engine="local"
-    )
+    fs.run(study, corpus.photos, corpus.models, classes=corpus.classes, goal="failures", engine="local")
     fs.label.import_(study, str(corpus.truth))
     fs.run(study, engine="local")
     assert fs.status(study).next == ""

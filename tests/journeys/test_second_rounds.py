@@ -25,9 +25,7 @@ def corpus(tmp_path: Path) -> made.Corpus:
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     """A study with masks of ann, who drew all images, and ben, who drew the last two."""
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     fs.select(study, goal="order", budget=6, as_="main")
     for who, ids in (("ann", corpus.ids), ("ben", corpus.ids[4:])):
         for id_ in ids:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,15 +22,17 @@ from refusals import refused
 
 def competition(study: Path, corpus: made.Corpus, shard_size: int = 3) -> str:
     """A study up to the counts of its pairs."""
-    fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=shard_size),
-    )
-    fs.predict(str(study), corpus.models, engine="local")
-    fs.compare(str(study), engine="local")
+    made.compared_study(corpus, study, shard_size=shard_size)
     return str(study)
+
+
+def chosen(
+    study: str, per_class: int, spares: int | None = None, *, keep_duplicates: bool = False, **more: Any
+) -> fs.nouns.Slots:
+    """Select duels in every class, of any size."""
+    maps = fs.options.MapRules(constraints="none")
+    sampling = fs.options.Sampling(spares=spares, keep_duplicates=keep_duplicates)
+    return fs.select(study, maps=maps, per_class=per_class, sampling=sampling, **more)
 
 
 @pytest.fixture(scope="module")
@@ -78,24 +81,13 @@ def test_slots_that_near_duplicates_move_are_counted(
 ) -> None:
     """S0 eq. 2 with K = 3 has no rule on them."""
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(
-        study,
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=3,
-        sampling=fs.options.Sampling(spares=1),
-    )
-    chosen = {cell: images[:3] for cell, images in by_cell(slots).items()}
-    moved = sum(len({*images[:3]} - {*chosen[cell]}) for cell, images in from_lowest(twins).items())
+    slots = chosen(study, 3, 1)
+    first = {cell: images[:3] for cell, images in by_cell(slots).items()}
+    moved = sum(len({*images[:3]} - {*first[cell]}) for cell, images in from_lowest(twins).items())
     assert slots.moved == moved > 0
     assert f"near-duplicates: {moved} choices went to the next image" in capsys.readouterr().out
     one = fs.select(study, as_="one", maps=fs.options.MapRules(constraints="none"))
-    every = fs.select(
-        study,
-        as_="every",
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=3,
-        sampling=fs.options.Sampling(keep_duplicates=True),
-    )
+    every = chosen(study, 3, as_="every", keep_duplicates=True)
     assert (one.moved, every.moved) == (0, 0)
     assert "near-duplicates:" not in capsys.readouterr().out
     assert fs.select(study, as_="one", per_class=3).moved == moved  # of an extension all that now stand
@@ -103,12 +95,7 @@ def test_slots_that_near_duplicates_move_are_counted(
 
 def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(
-        study,
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=8,
-        sampling=fs.options.Sampling(spares=0),
-    )
+    slots = chosen(study, 8, 0)
     family = {id_: k // 2 for k, id_ in enumerate(twins.ids)}
     for cell, images in from_lowest(twins).items():
         best = {family[id_]: id_ for id_ in reversed(images)}
@@ -118,42 +105,22 @@ def test_of_near_duplicates_in_a_cell_the_best_alone_stays(twins: made.Corpus, t
 
 def test_keep_duplicates_lets_them_all_stand(twins: made.Corpus, tmp_path: Path) -> None:
     study = competition(tmp_path / "study", twins)
-    slots = fs.select(
-        study,
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=8,
-        sampling=fs.options.Sampling(spares=0, keep_duplicates=True),
-    )
+    slots = chosen(study, 8, 0, keep_duplicates=True)
     assert by_cell(slots) == from_lowest(twins)
 
 
 def test_near_duplicates_are_counted_by_collect(twins: made.Corpus, tmp_path: Path) -> None:
-    assert (
-        fs.collect(str(tmp_path / "study"), str(twins.photos), classes=str(twins.classes)).near_duplicates
-        == 4
-    )
+    assert fs.collect(tmp_path / "study", twins.photos, classes=twins.classes).near_duplicates == 4
 
 
 def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = all_alike(tmp_path)
-    slots = fs.select(
-        study,
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=2,
-        sampling=fs.options.Sampling(spares=2),
-    )
+    slots = chosen(study, 2, 2)
     files = [*(tmp_path / "first").iterdir(), *(tmp_path / "second").iterdir()]
     for seed in (0, 4):
-        slots = fs.select(
-            study,
-            as_=f"seed-{seed}",
-            maps=fs.options.MapRules(constraints="none"),
-            per_class=2,
-            sampling=fs.options.Sampling(spares=2),
-            seed=seed,
-        )
+        slots = chosen(study, 2, 2, as_=f"seed-{seed}", seed=seed)
         order = sorted(files, key=lambda file: made.tie(hashlib.sha256(file.read_bytes()).hexdigest(), seed))
         assert by_cell(slots) == {
             cell: [f.stem for f in order[:4]] for cell in (("one", "two"), ("two", "one"))
@@ -162,16 +129,7 @@ def test_ties_follow_the_digests_of_files_wherever_their_shards_lie(
     said = capsys.readouterr().out
     assert "ties: 4 of 4 choices (100 %) had other, equally good images; chance decided" in said
     assert "warning: ties decide more than a quarter of the slots" in said
-    assert (
-        fs.select(
-            study,
-            as_="whole",
-            maps=fs.options.MapRules(constraints="none"),
-            per_class=6,
-            sampling=fs.options.Sampling(spares=0),
-        ).tied
-        == 0
-    )
+    assert chosen(study, 6, 0, as_="whole").tied == 0
     assert "ties:" not in capsys.readouterr().out
 
 
@@ -179,12 +137,7 @@ def test_a_selection_of_earlier_versions_keeps_the_order_of_ids_when_it_is_exten
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = all_alike(tmp_path)
-    fs.select(
-        study,
-        maps=fs.options.MapRules(constraints="none"),
-        per_class=1,
-        sampling=fs.options.Sampling(spares=0),
-    )
+    chosen(study, 1, 0)
     about = tmp_path / "study" / "selection.json"
     held = json.loads(about.read_text())
     # as those versions wrote it
@@ -222,9 +175,7 @@ def all_alike(tmp_path: Path) -> str:
             for name, label_map in maps.items():  # the same maps for every image: all concordances are equal
                 made.write(tmp_path / name / f"{id_}.png", label_map)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(tmp_path / "first"), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
-    )
+    fs.collect(study, tmp_path / "first", classes=corpus.classes, storage=fs.options.Storage(shard_size=2))
     assert fs.collect(study, str(tmp_path / "second")).shards == 4
     fs.predict(study, {name: tmp_path / name for name in maps}, engine="local")
     fs.compare(study, engine="local")

@@ -9,7 +9,7 @@ import pytest
 import faultscape as fs
 import loopback
 import made
-from faultscape.errors import CorpusError, LabellingError, ModelError, StudyError
+from faultscape.errors import CorpusError, StudyError
 from faultscape.study.parts import read_manifest
 from faultscape.verbs.verb import group_options
 from refusals import refused
@@ -21,7 +21,7 @@ def line(root: Path, images: str, corpus: made.Corpus, **options: object) -> str
     """A whole competition, up to its report; returns the study."""
     study = str(root)
     fs.collect(
-        study, images, classes=str(corpus.classes), **group_options(fs.collect, {"shard_size": 4, **options})
+        study, images, classes=corpus.classes, **group_options(fs.collect, {"shard_size": 4, **options})
     )
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
@@ -39,8 +39,8 @@ def stored(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     study = str(tmp_path / "stored")
     fs.collect(
         study,
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        corpus.photos,
+        classes=corpus.classes,
         storage=fs.options.Storage(shard_size=4, store=f"{bucket.uri}/studies/one"),
     )
     return study
@@ -102,8 +102,8 @@ def test_status_asks_as_often_for_many_parts_as_for_few_and_never_lists_the_buck
         corpus, study = made.corpus(tmp_path / f"c{size}", images=6, models=2), str(tmp_path / f"s{size}")
         fs.collect(
             study,
-            str(corpus.photos),
-            classes=str(corpus.classes),
+            corpus.photos,
+            classes=corpus.classes,
             storage=fs.options.Storage(shard_size=size, store=f"{bucket.uri}/s{size}"),
         )
         fs.predict(study, corpus.models, engine="local")
@@ -160,9 +160,7 @@ def test_workers_in_processes_write_the_same_bytes_to_a_store(
 ) -> None:
     fs.predict(stored, corpus.models, engine="processes", workers=2)
     local = str(tmp_path / "local")
-    fs.collect(
-        local, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, local, 4)
     fs.predict(local, corpus.models, engine="local")
     assert bucket.objects("studies/one/predictions/") == made.bytes_under(
         Path(local) / "predictions", "*"
@@ -183,28 +181,11 @@ def test_a_store_is_fixed_once_parts_lie_in_it_and_belongs_to_one_study(
         fs.collect(stored, str(corpus.photos), storage=fs.options.Storage(store=f"{bucket.uri}/elsewhere"))
     with refused(StudyError, "contains the parts of another study"):
         fs.collect(
-            str(tmp_path / "other"),
-            str(corpus.photos),
+            tmp_path / "other",
+            corpus.photos,
             classes="voc",
             storage=fs.options.Storage(store=f"{bucket.uri}/studies/two"),
         )
-
-
-def test_what_must_be_local_is_refused_elsewhere_with_a_sentence(
-    corpus: made.Corpus, study: str, bucket: loopback.Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for elsewhere in (
-        lambda: fs.collect("s3://some/study", str(corpus.photos), classes="voc"),
-        lambda: fs.status("gs://some/study"),
-    ):
-        with refused(StudyError, r"a study is a local folder; .*--store s3://BUCKET/PREFIX"):
-            elsewhere()
-    with refused(ModelError, r"a=s3://b/maps: .*copy it here first"):
-        fs.predict(study, {"a": "s3://b/maps"})
-    with refused(LabellingError, "read from local folders only; copy them to this machine first"):
-        fs.label.import_(study, f"{bucket.uri}/labels")
-    assert not list(tmp_path.glob("s3*"))
 
 
 @pytest.mark.slow
@@ -224,10 +205,7 @@ def test_a_wrong_store_is_one_sentence_and_no_study(
 ) -> None:
     with refused(StudyError, words) as caught:
         fs.collect(
-            str(tmp_path / "new"),
-            str(corpus.photos),
-            classes=str(corpus.classes),
-            storage=fs.options.Storage(store=uri),
+            tmp_path / "new", corpus.photos, classes=corpus.classes, storage=fs.options.Storage(store=uri)
         )
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -240,9 +218,9 @@ def test_wrong_credentials_are_one_sentence_that_says_where_to_give_others(
     bucket.server.refusing = lambda _method, _path: "403 Forbidden"
     with refused(StudyError, r"rejected these credentials; set others with AWS_ACCESS_KEY_ID"):
         fs.collect(
-            str(tmp_path / "new"),
-            str(corpus.photos),
-            classes=str(corpus.classes),
+            tmp_path / "new",
+            corpus.photos,
+            classes=corpus.classes,
             storage=fs.options.Storage(store=f"{bucket.uri}/x"),
         )
     with refused(CorpusError, r"rejected these credentials"):
@@ -259,7 +237,7 @@ def test_the_endpoint_may_stand_in_the_address(
     fs.collect(
         study,
         f"{bucket.uri}/photos{end}",
-        classes=str(corpus.classes),
+        classes=corpus.classes,
         storage=fs.options.Storage(store=f"{bucket.uri}/parts{end}"),
     )
     fs.predict(study, {"a": corpus.models["model-0"]}, engine="processes", workers=2)

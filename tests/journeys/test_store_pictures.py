@@ -35,7 +35,7 @@ def far(corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path) -> str:
     bucket.upload(corpus.photos, "photos/")
     study = str(tmp_path / "far")
     fs.collect(
-        study, f"{bucket.uri}/photos", classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
+        study, f"{bucket.uri}/photos", classes=corpus.classes, storage=fs.options.Storage(shard_size=4)
     )
     return study
 
@@ -53,9 +53,9 @@ def test_collect_reads_the_beginning_of_each_picture_and_has_the_ids_and_sizes_o
     bucket.put("photos/part0/large.jpg", large)
     with bucket.requests() as asked:
         fs.collect(
-            str(tmp_path / "far"),
+            tmp_path / "far",
             f"{bucket.uri}/photos",
-            classes=str(corpus.classes),
+            classes=corpus.classes,
             storage=fs.options.Storage(shard_size=4),
         )
     assert "7 images not searched for near-duplicates; add --probe" in capsys.readouterr().out

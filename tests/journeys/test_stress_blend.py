@@ -117,10 +117,10 @@ def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
         other,
         preset="fishyscapes-v2",
         blending=SMALL,
-        objects=str(tmp_path / "others"),
+        objects=tmp_path / "others",
         engine="processes",
         workers=2,
-        write=str(tmp_path / "two"),
+        write=tmp_path / "two",
     )
     assert made.bytes_under(tmp_path / "one", "fishyscapes-v2/images", "fishyscapes-v2/labels")
     assert made.bytes_under(tmp_path / "one" / "fishyscapes-v2", "images", "labels") == made.bytes_under(
@@ -281,10 +281,10 @@ def test_a_model_reads_blended_images_and_is_measured_by_their_labels(
             maps_of(study, "fishyscapes-v2")[image.id].astype(np.uint8),
         )
     by_hand = fs.measure(
-        str(tmp_path / "truth"),
-        {"dark": str(tmp_path / "maps")},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "o"),
+        tmp_path / "truth",
+        {"dark": tmp_path / "maps"},
+        classes=corpus.classes,
+        output=tmp_path / "o",
         resamples=0,
         engine="local",
     )

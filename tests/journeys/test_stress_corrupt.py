@@ -252,7 +252,7 @@ def test_images_are_written_once_and_are_the_same_in_many_processes(
         severities="4,2",
         engine="processes",
         workers=2,
-        write=str(tmp_path / "many"),
+        write=tmp_path / "many",
     )
     assert made.bytes_under(tmp_path / "many", "contrast", "gaussian_noise") == made.bytes_under(
         tmp_path / "out", "contrast", "gaussian_noise"
@@ -273,10 +273,10 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(
         photo = pixels(tmp_path / "out" / "contrast" / "4" / f"{id_}.png")
         made.write(tmp_path / "maps" / f"{id_}.png", (photo[..., 0] < 128).astype(np.uint8))
     by_hand = fs.measure(
-        str(corpus.truth),
-        {"dark": str(tmp_path / "maps")},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "o"),
+        corpus.truth,
+        {"dark": tmp_path / "maps"},
+        classes=corpus.classes,
+        output=tmp_path / "o",
         resamples=0,
         engine="local",
     )

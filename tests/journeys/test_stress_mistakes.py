@@ -19,7 +19,7 @@ from faultscape.study.tables.stress_sets import read_stress
 from faultscape.verbs.graph import nodes
 from made import states
 from made_blends import squares
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 
 @pytest.fixture(scope="module")
@@ -89,18 +89,10 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     about = json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]
     digests = about["parameters"]["objects"]
     (tmp_path / "off.csv").write_text(f"object\n{digests[0]}\n")
-    line = (
-        "stress",
-        "blend",
-        study,
-        "--preset",
-        "fishyscapes-v2",
-        "--objects",
-        str(cutouts),
-        "--smallest",
-        "20",
-        "--engine",
-        "local",
+    line = typed(
+        "stress blend {study} --preset fishyscapes-v2 --objects {cutouts} --smallest 20 --engine local",
+        study=study,
+        cutouts=cutouts,
     )
     without = ("--without", str(tmp_path / "off.csv"))
     said = refused_line(*line, *without)
@@ -119,17 +111,7 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     capsys.readouterr()
     assert (
         main(
-            [
-                "stress",
-                "blend",
-                study,
-                "--preset",
-                "fishyscapes-v2",
-                "--smallest",
-                "5000",
-                "--engine",
-                "local",
-            ]
+            typed("stress blend {study} --preset fishyscapes-v2 --smallest 5000 --engine local", study=study)
         )
         == 0
     )
@@ -144,19 +126,10 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
 
 @pytest.mark.slow
 def test_maps_of_labels_are_not_taken_for_depth_of_blends(study: str, corpus: made.Corpus) -> None:
-    line = (
-        "blend",
-        study,
-        "--preset",
-        "fishyscapes-v2",
-        "--smallest",
-        20,
-        "--fog",
-        1,
-        "--depth",
-        corpus.truth,
+    blend = typed("blend {study} --preset fishyscapes-v2 --smallest 20 --fog 1", study=study)
+    assert "has no 16 bits; expected depth as a 16-bit grey PNG of metres" in refused_line(
+        "stress", *blend, "--depth", corpus.truth
     )
-    assert "has no 16 bits; expected depth as a 16-bit grey PNG of metres" in refused_line("stress", *line)
     assert states(study).get("stress") is None
 
 

@@ -41,8 +41,8 @@ def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE, shard_size
     (root / "classes.json").write_text(json.dumps({"classes": ["road", "car", "sky"], "void": [255]}))
     fs.collect(
         study,
-        str(root / "photos"),
-        classes=str(root / "classes.json"),
+        root / "photos",
+        classes=root / "classes.json",
         storage=fs.options.Storage(shard_size=shard_size),
     )
     fs.label.import_(study, str(root / "truth"))

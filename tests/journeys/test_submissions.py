@@ -14,14 +14,13 @@ from submitted_programs import ANSWERS, pixels, writes
 import faultscape as fs
 import made
 from faultscape.cli import main
-from faultscape.errors import OptionError
 from faultscape.metrics import detection
 from faultscape.reporting.reliability.document import Card, find_cell
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.study.tables.logs import read_failures
 from made_blends import blended, corpus_with_void, few_objects, maps_of, rows, squares
-from refusals import refused, refused_line
+from refusals import refused, refused_line, typed
 
 SET = "fishyscapes-v2-2026-01"
 
@@ -90,16 +89,11 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
     study: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ap, fpr = value(study, "average_precision"), value(study, "fpr95")
-    line = [
-        "reliability",
-        study,
-        "--engine",
-        "local",
-        "--submission",
-        f"exec:{pixels(folder)}",
-        "--submission-name",
-        "red",
-    ]
+    line = typed(
+        "reliability {study} --engine local --submission exec:{place} --submission-name red",
+        study=study,
+        place=pixels(folder),
+    )
     monkeypatch.setattr(
         "faultscape.process.child_process.run", lambda *_, **__: pytest.fail("its answers are there already")
     )
@@ -141,15 +135,6 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
     )
     assert "submission" not in read_settings(Path(study)).models
     assert not (folder / "out").exists()
-
-
-def test_a_claim_of_another_set_names_those_that_there_are(study: str, folder: Path) -> None:
-    submission = fs.options.Submission(f"exec:{pixels(folder)}", "red", claims=["fishyscapes-v2:0.5:0.5"])
-    with refused(
-        OptionError,
-        f"--claims fishyscapes-v2: is not a set with anomalies on the card; it has {SET}, fishyscapes-v2-2026-06",
-    ):
-        fs.reliability(study, engine="local", submission=submission)
 
 
 def test_editions_make_a_leaderboard_which_goes_with_them(study: str, folder: Path) -> None:

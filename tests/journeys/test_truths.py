@@ -27,9 +27,7 @@ from refusals import refused, refused_line
 def study_of_maps(tmp_path: Path) -> tuple[str, made.Corpus]:
     corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, study, 4)
     fs.predict(study, {n: str(s) for n, s in corpus.models.items()})
     fs.compare(study)
     fs.select(study)

@@ -104,9 +104,7 @@ def test_a_model_that_came_while_an_image_was_out_has_its_map_when_it_is_back(
     assert states(study)["maps", ""] == "done"
     assert states(study)["pairs", ""] == "done"
     whole = str(Path(study).parent / "whole")
-    fs.collect(
-        whole, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
-    )
+    made.collected(corpus, whole, 2)
     fs.predict(whole, dict(list(corpus.models.items())[:3]), engine="local")
     fs.compare(whole, engine="local")
     for room in ("predictions", "pairs"):

@@ -73,8 +73,8 @@ def test_answers_count_by_weights_and_the_standings_record_them(study: Path) -> 
 def test_where_nobodys_accuracy_can_be_estimated_all_count_the_same_and_that_is_noted(study: Path) -> None:
     fs.label.remove(str(study), selection="main", by=["ben", "dan", "eve"])
     plain, found = (
-        fs.rank(str(study)),
-        fs.rank(str(study), votes=fs.options.VoteRules(weight_annotators=True)),
+        fs.rank(study),
+        fs.rank(study, votes=fs.options.VoteRules(weight_annotators=True)),
     )
     assert {name: one.scores for name, one in found.rankings.items()} == {
         name: one.scores for name, one in plain.rankings.items()

@@ -17,7 +17,7 @@ import made_answers
 from faultscape.errors import FaultscapeError
 from faultscape.standings import Standings
 from faultscape.study.answers.tags import Tag, Tags
-from refusals import refused, refused_line, told
+from refusals import refused, refused_line, told, typed
 
 SELECTIONS = ("random", "disputed", "pairs", "entropy")
 
@@ -101,16 +101,10 @@ def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(
 
 def test_the_first_line_names_the_part(answers: made_answers.Answers) -> None:
     said = told(
-        "rank",
-        answers.study,
-        "--selection",
-        "random",
-        "--where",
-        "tag=night",
-        "--where",
-        "set=main",
-        "--resamples",
-        "50",
+        *typed(
+            "rank {study} --selection random --where tag=night --where set=main --resamples 50",
+            study=answers.study,
+        )
     )
     assert said[0] == "Only tag=night and set=main, 67 images of the study:"
 
@@ -191,12 +185,7 @@ def test_a_selection_without_an_image_in_the_part_says_so(answers: made_answers.
 
 def test_duels_of_label_maps_count_the_slots_whose_images_lie_in_the_group(tmp_path: Path) -> None:
     corpus, study = made.corpus(tmp_path / "corpus", images=30, models=3), str(tmp_path / "study")
-    fs.collect(
-        study,
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        grouping=fs.options.Grouping(group="{group}/*"),
-    )
+    fs.collect(study, corpus.photos, classes=corpus.classes, grouping=fs.options.Grouping(group="{group}/*"))
     fs.predict(study, dict(corpus.models), engine="local")
     fs.compare(study, engine="local")
     fs.select(study)

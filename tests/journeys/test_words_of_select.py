@@ -11,11 +11,6 @@ import made_answers
 from faultscape.cli import main
 
 
-@pytest.fixture
-def answers(tmp_path: Path) -> made_answers.Answers:
-    return made_answers.study(tmp_path)
-
-
 def test_draws_are_told_by_name_with_labels_and_the_next_line(answers: made_answers.Answers) -> None:
     study = answers.study
     first = fs.select(study, goal="order", budget=12)

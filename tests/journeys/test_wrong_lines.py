@@ -113,6 +113,15 @@ collect {collected} --remove '*' -> matches all 6 images of the study; keep at l
 collect {collected} photos --remove '*' -> --remove cannot be combined with images or settings
 collect {collected} photos --replace-classes -> --replace-classes needs --classes
 collect {collected} photos --dry-run -> --dry-run needs --remove
+collect new ids.csv --classes {classes} -> lists of ids without files are for classifiers: add --task classification
+collect {collected} ids.csv -> for classifiers: create a new study with --task classification
+collect {answers} ids.csv --task segmentation -> is a classification study, and the task cannot change
+collect {answers} ids.csv --size 64x64 -> --size applies to label maps only
+collect new ids.csv --task sorting --classes voc -> task 'sorting' is not known
+collect new {photos} --classes voc --only-classes ids.txt -> --only-classes applies to classifiers only
+collect new {photos} --classes imagenet1k -> have no colours
+collect s3://some/study {photos} --classes voc -> a study is a local folder; ... --store s3://BUCKET/PREFIX
+status gs://some/study -> a study is a local folder; ... --store s3://BUCKET/PREFIX
 """
 
 PREDICT = """
@@ -171,6 +180,9 @@ predict {labelled} --rename model-1=../x -> cannot name a model
 predict {labelled} --remove ../photos -> cannot name a model
 predict {labelled} --rename model-1=a --shard 1/2 -> without --shard
 predict {labelled} --remove model-0 more=nowhere -> there is no such folder or file
+predict {collected} a=s3://b/maps -> copy it here first
+predict {collected} new=no-such-file.onnx --engine ray:/host -> engine 'ray:/host' is not known
+predict {collected} 'p=exec: ' -> name the command, for example exec:
 """
 
 SELECT = """
@@ -202,6 +214,8 @@ select {compared} --selector random --truth labels -> --truth does not apply to 
 select {compared} --selector disputed --concordance iou --as x -> concordance 'iou' is not known
 select {compared} --selector random --as none-yet --more 2 -> there is no selection 'none-yet' to draw more of
 select {drawn} --more 1 -> --more adds to images drawn for all models at once; say to which: --as order
+select {drawn} --as ordre --more 10 -> no selection 'ordre' ... Did you mean 'order'?
+select {drawn} --as order --seed 7 --more 1 -> was drawn with seed 0, not 7
 select {answers} --goal best --selector mad -> --goal best chooses the selector; use --goal or --selector mad, not both
 select {answers} --goal worst -> goal 'worst' is not known; use order, best
 select {answers} --goal order --temperature 1 -> --temperature does not apply to --selector information; available options: --budget
@@ -252,12 +266,25 @@ label export {compared} out -> make one with
 label export {selected} out --format bmp -> format 'bmp'
 label export {answers} out --format png -> --format png does not fit a study of classifiers; use csv
 label export {selected} out --done -> there are no labels yet
+label export {selected} masks.csv -> images and masks (--format png or labelme) need a folder, for example
+label export {selected} out --again -> --again applies to questions about classes
+label export {selected} out --truth nope -> there is no truth 'nope'; there are no labels yet. Remove --truth
+label export {labelled} out --truth lables -> no truth 'lables'; available: labels. Did you mean 'labels'?
+label export {asked} {table} -> already exists and is not a table of questions; give another file
 label export {selected} out --done --format labelme -> --done writes masks, one file an image; ... png, png-index, png-colours
 label export {selected} out --done --prefill model-1 -> --prefill is about images to label; --done writes every
 label export {selected} out --done --again -> --again is about images to label; --done writes every
 label export {selected} out --done --selection order -> --selection is about images to label; --done writes every
 label export {selected} out --format cvat-masks --prefill model-1 --outlines -> --outlines needs --prefill and a format with polygons (labelme, cvat, label-studio
 label import {selected} none/ -> no such file or folder
+label import {selected} {selected} -> is a study, not labels; give a folder of masks or LabelMe files
+label import {selected} truth.csv -> truth.csv: is a table, but the labels of this study are label maps; give a folder
+label import {selected} s3://b/labels -> read from local folders only; copy them to this machine first
+label import {answers} {answers} -> is a study, not labels; give a CSV file of labels
+label import {answers} nothing/ -> contains no CSV file; give a CSV file of labels
+label import {answers} predicted.csv -> has no column `label`; name the one with the labels as predicted.csv:COLUMN
+label import {answers} nobody.csv -> has no column `label`; name the one with the labels
+label import {answers} odd.csv -> expected the columns image, label, or ... it has bild, what
 label import {answers} noise.csv -> noise.csv: cannot be read as text in UTF-8; save the table as CSV in UTF-8
 label import {labelled} {truth} --truth Labels -> truth 'Labels' and truth 'labels' differ only
 label import {selected} discard.csv --labels 255=void -> --labels applies to labels; ... discard.csv holds discards
@@ -379,6 +406,8 @@ measure {labelled} --block 2 -> `faultscape collect {labelled} --block N`
 measure {truth} m={m0} --classes {classes} --metric cldise -> metric 'cldise' is not known; known are cldice, instance_pq, mask_ap, recall_large
 measure {truth} m={m0} --classes {classes} --metric miou -> --metric miou: it is always computed; leave it out
 measure {truth} m={m0} --classes {classes} --metric miou2 -> file.py:NAME
+measure {truth} m={m0} --classes {classes} --metric instance_pqq -> Did you mean 'instance_pq'
+measure {truth} m={m0} --classes {classes} --metric instance_pq -> --metric instance_pq needs a study
 reliability {labelled} --ood-data COCO -> --ood-data is for submissions; give the program too, with --submission exec:COMMAND
 reliability {labelled} --submission ./segment -> --submission ./segment: is not exec:COMMAND
 reliability {labelled} --submission exec:true --claims a:0.5 -> --claims a:0.5: is not SET:AP:FPR95
@@ -572,9 +601,11 @@ LIE: dict[str, str | bytes | Callable[[Path], object]] = {
     "models.toml": "[a]\ntruth = 'x'\nmodels = 'y'",
     "noise.csv": b"\x89PNG\xff\xfe",
     "noise.txt": b"\xff\xfe\x00cat",
+    "nobody.csv": "image,class,answer\nset0/000,cat,no\n",
     "notes.txt": "hello",
     "nothing/": lambda _: None,
     "number.toml": "truth = 3",
+    "odd.csv": "bild,what\nx,cat\n",
     "others/": lambda folder: made.write(folder / "other.png", np.zeros((4, 4), np.uint16)),
     "p.npz": lambda path: np.savez(path, probabilities=np.ones((8, 5)) / 5),
     "path.toml": "[a]\ntruth = 3\n",
@@ -583,6 +614,7 @@ LIE: dict[str, str | bytes | Callable[[Path], object]] = {
     "points-odd.csv": "image,row,column,answer\npart0/photo 000,-1,x,car\n",
     "points-outside.csv": "image,row,column,answer\npart0/photo 000,36,0,car\n",
     "points-undrawn.csv": "image,row,column,answer\npart0/photo 000,1,2,car\n",
+    "predicted.csv": "filename,prediction,score\nset0/000,cat,0.9\n",
     "preds.csv.gz": b"anything",
     "preds.npy": b"anything",
     "preds.npz": b"anything",
@@ -653,7 +685,7 @@ class Places:
         if name not in self.made:
             if name in ("plain", "fitted", "own", "source"):
                 self.made |= self._networks()
-            elif name in ("answers", "answered", "table"):
+            elif name in ("answers", "answered", "asked", "table"):
                 self.made |= self._answers()
             else:
                 self.made |= self._maps()
@@ -678,8 +710,14 @@ class Places:
         it = made_answers.study(self.folder / "answers", images=8, errors=(0.2, 0.4))
         answered = made_answers.study(self.folder / "answered", images=20)
         fs.select(answered.study, top=2)
+        asked = shutil.copytree(answered.study, self.folder / "asked")
         made_answers.import_labels(answered)
-        return {"answers": it.study, "answered": answered.study, "table": it.tables["model-0"]}
+        return {
+            "answers": it.study,
+            "answered": answered.study,
+            "asked": str(asked),
+            "table": it.tables["model-0"],
+        }
 
     def _networks(self) -> dict[str, str]:
         once = self.request.getfixturevalue("trained_once")

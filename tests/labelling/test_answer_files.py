@@ -91,9 +91,6 @@ def test_labels_may_stand_in_another_column(made: made_answers.Answers, tmp_path
     assert repr(took).startswith("truth labels: 12 images labelled")
     with refused(LabellingError, r"gone.csv: no such file"):
         fs.label.import_(made.study, f"{tmp_path / 'gone.csv'}:Truth")
-    (tmp_path / "odd.csv").write_text("bild,what\nx,cat\n")
-    with refused(LabellingError, r"expected the columns image, label, or .*; it has bild, what"):
-        fs.label.import_(made.study, str(tmp_path / "odd.csv"))
 
 
 def test_labels_name_images_and_columns_as_tables_of_predictions_do(
@@ -122,29 +119,11 @@ def test_labels_name_images_and_columns_as_tables_of_predictions_do(
         new(f"image,label\n{images[6]}.jpg,cat\n{images[6]},cat\n")
 
 
-def test_a_prediction_or_an_answer_of_nobody_is_no_label(made: made_answers.Answers, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(f"filename,prediction,score\n{made.images[0]},cat,0.9\n")
-    with refused(LabellingError, "has no column `label`; name the one with the labels as .*table.csv:COLUMN"):
-        fs.label.import_(made.study, str(path))
-    path.write_text(f"image,class,answer\n{made.images[0]},cat,no\n")
-    with refused(LabellingError, "has no column `label`; name the one with the labels"):
-        fs.label.import_(made.study, str(path))
-
-
 def test_one_thing_is_counted_in_the_singular(made: made_answers.Answers, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text(f"image,label\n{made.images[0]},cat\nnope,cat\n")
     said = repr(fs.label.import_(made.study, str(tmp_path / "l.csv")))
     assert "1 image labelled" in said
     assert "1 line not usable" in said
-
-
-def test_a_study_is_no_folder_of_labels(made: made_answers.Answers, tmp_path: Path) -> None:
-    with refused(LabellingError, "is a study, not labels; give a CSV file of labels"):
-        fs.label.import_(made.study, made.study)
-    (tmp_path / "empty").mkdir()
-    with refused(LabellingError, "empty: contains no CSV file; give a CSV file of labels"):
-        fs.label.import_(made.study, str(tmp_path / "empty"))
 
 
 def test_undecided_questions_are_counted_and_go_out_again_where_that_is_asked_for(
@@ -213,16 +192,6 @@ def test_what_somebody_filled_in_is_never_written_over(
         fs.label.export(made.study, str(path), prefill="model-0")
 
 
-def test_a_file_of_something_else_is_not_written_over_by_questions(made: made_answers.Answers) -> None:
-    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
-    table = made.tables["model-0"]
-    with refused(
-        LabellingError, r"model-0.csv: already exists and is not a table of questions; give another file"
-    ):
-        fs.label.export(made.study, table)
-    assert Path(table).read_text().startswith("image,label\n")
-
-
 def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_nothing_is_open(
     made: made_answers.Answers, tmp_path: Path
 ) -> None:
@@ -236,16 +205,6 @@ def test_an_export_ends_with_the_line_that_goes_on_and_writes_nothing_where_noth
     assert repr(done).startswith("no questions are open; no file was written; ")
     assert "label import" not in repr(done)
     assert not path.exists()
-
-
-def test_a_truth_that_there_is_not_is_refused_by_export(made: made_answers.Answers, tmp_path: Path) -> None:
-    fs.select(made.study, top=2, sampling=fs.options.Sampling(spares=0))
-    with refused(LabellingError, r"there is no truth 'nope'; there are no labels yet. Remove --truth"):
-        fs.label.export(made.study, str(tmp_path / "q.csv"), truth="nope")
-    made_answers.import_labels(made, made.images[:1])
-    with refused(LabellingError, r"no truth 'lables'; available: labels. Did you mean 'labels'\?"):
-        fs.label.export(made.study, str(tmp_path / "q.csv"), truth="lables")
-    assert not (tmp_path / "q.csv").exists()
 
 
 def test_questions_about_names_that_a_spreadsheet_would_run_come_back(tmp_path: Path) -> None:

@@ -352,8 +352,6 @@ def test_names_that_cvat_would_read_otherwise_do_not_go_out(tmp_path: Path) -> N
             written(tmp_path, [], Classes((name,), (0,), ((1, 2, 3),)))
     with refused(LabellingError, "image 'a': is given twice"):
         written(tmp_path, [drawn("a", ids), drawn("a", ids)], ODD)
-    with refused(LabellingError, "image 'a': holds the id 77"):
-        written(tmp_path, [drawn("a", ids + 77)], ODD)
     with refused(LabellingError, "no outlines; use CVAT for images"):
         next(cvat_masks.write(tmp_path, [], ODD, outlines=True))
 

@@ -107,3 +107,5 @@ def test_ids_that_are_no_labels_are_refused() -> None:
     for bad in (np.full((2, 2), -1), np.full((2, 2), 70_000), np.zeros((2, 2))):
         with refused(LabelMapError, "0-65535"):
             png.encode(bad, fs.classes.resolve("voc"), "m.png")
+    with refused(LabellingError, "m.png: holds the id 77, which is neither a class nor void"):
+        labelme.encode("m.png", (1, 1), np.array([[77]]), fs.classes.resolve("voc"))

@@ -13,7 +13,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
-from faultscape.errors import LabellingError, OptionError
+from faultscape.errors import LabellingError
 from faultscape.formats.label_tools.named_masks import id_of
 from faultscape.maps import runs
 from faultscape.nouns import Classes
@@ -32,9 +32,7 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     study = str(tmp_path / "study")
-    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
+    made.compared_study(corpus, study)
     fs.select(study)
     return study
 
@@ -185,7 +183,7 @@ def test_image_names_with_any_line_end_come_back_from_every_table(tmp_path: Path
     study = str(tmp_path / "study")
     fs.run(
         study,
-        str(tmp_path / "photos"),
+        tmp_path / "photos",
         f"a={tmp_path / 'a'}",
         f"b={tmp_path / 'b'}",
         classes=2,
@@ -272,26 +270,6 @@ def test_images_that_left_the_corpus_are_as_discarded(
     exported = fs.label.export(study, str(tmp_path / "out"), anyway=True)
     assert f"{exported.labelled} of {exported.labelled} images labelled" in words
     assert not (tmp_path / "out" / "images" / f"{chosen[0]}.png").exists()
-
-
-def test_what_is_no_place_for_masks_is_said_before_anything_is_written(
-    corpus: made.Corpus, study: str, tmp_path: Path
-) -> None:
-    with refused(
-        OptionError,
-        r"images and masks \(--format png or labelme\) need a folder, for example .*/masks; question tables",
-    ):
-        fs.label.export(study, str(tmp_path / "masks.csv"))
-    assert not (tmp_path / "masks.csv").exists()
-    with refused(OptionError, "--again applies to questions about classes"):
-        fs.label.export(study, str(tmp_path / "out"), again=True)
-    with refused(LabellingError, "is a study, not labels; give a folder of masks or LabelMe files"):
-        fs.label.import_(study, study)
-    (tmp_path / "labels.csv").write_text(f"image,label\n{corpus.ids[0]},tree\n")
-    with refused(
-        LabellingError, r"labels.csv: is a table, but the labels of this study are label maps; give a folder"
-    ):
-        fs.label.import_(study, str(tmp_path / "labels.csv"))
 
 
 def test_what_a_kill_left_of_labels_that_were_taken_back_is_swept_and_they_stay(

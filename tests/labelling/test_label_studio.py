@@ -540,18 +540,6 @@ def test_what_is_wrong_with_one_image_is_told_by_its_result_and_hinders_no_other
     assert (fine.read(VOC) == HORSE).all()
 
 
-def test_pixels_under_no_mask_need_a_meaning_unless_there_are_none(tmp_path: Path) -> None:
-    three = fs.classes.resolve(3)
-    half = result("rectanglelabels", {"x": 0, "y": 0, "width": 50, "height": 100}, "class-0")
-    whole = result("rectanglelabels", {"x": 0, "y": 0, "width": 100, "height": 100}, "class-1")
-    part, full = label_studio.read(
-        exported(tmp_path / "e.json", annotation(half), annotation(whole, half, by=8))
-    )
-    assert full.read(three)[0].tolist() == [0] * 10 + [1] * 10
-    with refused(LabellingError, "need a background class or a void id, .*column 10, row 0"):
-        part.read(three)
-
-
 @pytest.mark.parametrize(
     ("data", "name"),
     [

@@ -117,23 +117,3 @@ def test_labelme_with_polygons_goes_out_and_comes_back(
     kinds = {shape["shape_type"] for shape in json.loads((tmp_path / "m.json").read_bytes())["shapes"]}
     assert kinds <= {"polygon"}
     assert labelme.read(tmp_path / "m.json", classes)[0].tolist() == ids.tolist()
-
-
-def test_labelme_without_background_and_void_is_read_where_all_is_covered(tmp_path: Path) -> None:
-    classes, ids = fs.classes.resolve(3), np.array([[0, 1], [2, 2]])
-    for polygons in (False, True):
-        (tmp_path / "m.json").write_bytes(labelme.encode("m.png", (2, 2), ids, classes, outlines=polygons))
-        assert labelme.read(tmp_path / "m.json", classes)[0].tolist() == ids.tolist()
-    document = json.loads((tmp_path / "m.json").read_bytes())
-    (tmp_path / "m.json").write_text(json.dumps(document | {"shapes": document["shapes"][:2]}))
-    with refused(
-        LabellingError,
-        r"need a background class or a void id.*the first is at column 1, row 0|column 0, row 1|column 0,"
-        r" row 0",
-    ):
-        labelme.read(tmp_path / "m.json", classes)
-
-
-def test_ids_of_no_class_do_not_go_out() -> None:
-    with refused(LabellingError, "m.png: holds the id 77, which is neither a class nor void"):
-        labelme.encode("m.png", (1, 1), np.array([[77]]), fs.classes.resolve("voc"))

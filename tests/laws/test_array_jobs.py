@@ -74,9 +74,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def begun(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
-    )
+    made.collected(corpus, study, 3)
     fs.label.import_(str(study), str(corpus.truth))
     return study
 

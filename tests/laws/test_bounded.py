@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import weakref
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.reading import pairs
@@ -73,9 +72,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
-    )
+    made.collected(corpus, study, SHARD)
     fs.predict(study, corpus.models, engine="local")
     fs.label.import_(study, str(corpus.truth))
     return study
@@ -92,10 +89,7 @@ def test_tables_come_from_the_pool_that_does_not_grow_where_nobody_asks_for_anot
         "import faultscape as fs; fs.predict; import faultscape.study.parts, pyarrow;"
         " print(pyarrow.default_memory_pool().backend_name)"
     )
-    said = subprocess.run(
-        [sys.executable, "-c", words], check=True, capture_output=True, text=True, env=about
-    )
-    assert said.stdout.split() == [pool]
+    assert children.python("-c", words, env=about).split() == [pool]
 
 
 @pytest.mark.parametrize("source", ["folder", "network"])
@@ -104,9 +98,7 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
 ) -> None:
     study, rows, images = str(tmp_path / "study"), [], study_corpus._images
     monkeypatch.setattr(study_corpus, "ROWS_AT_ONCE", SHARD)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
-    )
+    made.collected(corpus, study, SHARD)
 
     def counted(table: Any, root: Path) -> list[Any]:
         rows.append(table.num_rows)

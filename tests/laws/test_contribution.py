@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+import children
 
 ROOT = Path(__file__).parents[2]
 KAPPA = '''"""Cohen's kappa: agreement beyond that of two maps with the same shares of classes."""
@@ -209,19 +210,7 @@ def test_each_kind_is_one_file_and_one_line(tmp_path: Path) -> None:
         (package / of.file).write_text(of.text, encoding="utf-8")
         catalogue = package / of.catalogue
         catalogue.write_text(with_line(catalogue.read_text(encoding="utf-8"), of), encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
-
-    def run(*words: str) -> None:
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-
+    run = partial(children.python, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path / "src")})
     run("scripts/tables.py")
     laws = [law for of in KINDS.values() for law in of.laws]
     run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *EVERY_KIND, *laws)

@@ -31,11 +31,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = made.corpus(folder / "corpus", images=6, models=3)
     root = folder / "study"
     MODELS.update(corpus.models)
-    fs.collect(
-        root, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
-    fs.predict(root, corpus.models, engine="local")
-    fs.compare(root, engine="local")
+    made.compared_study(corpus, root, shard_size=4)
     fs.select(root, maps=fs.options.MapRules(constraints="class"))
     fs.label.import_(root, str(corpus.truth))
     fs.rank(root, resamples=20, engine="local")

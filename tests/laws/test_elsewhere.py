@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import children
 import made
 from faultscape.study.tables.selections import read_selection
 
@@ -53,16 +52,8 @@ def line(study: Path, corpus: made.Corpus, environment: dict[str, str]) -> str:
     """Run the line in a process of its own; returns whether NumPy used vectors of 256 bits there."""
     models = [f"{name}={folder}" for name, folder in corpus.models.items()]
     folders = (study, corpus.photos, corpus.classes, corpus.truth, made.confidences(corpus))
-    words = [*map(str, folders), *models]
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LINE, *words],
-        env=os.environ | environment,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()[-1]
+    printed = children.python("-W", "ignore", "-c", LINE, *folders, *models, env=os.environ | environment)
+    return printed.split()[-1]
 
 
 def same(a: Any, b: Any, where: str) -> None:

@@ -34,9 +34,7 @@ SHARD = 3  # eight shards of 24 images
 
 
 def line(study: str, corpus: made.Corpus, engine: str) -> None:
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=SHARD)
-    )
+    made.collected(corpus, study, SHARD)
     fs.predict(study, corpus.models, engine=engine, workers=2)
     fs.compare(study, engine=engine, workers=2)
     fs.select(study, maps=fs.options.MapRules(constraints="class"), per_class=2, engine=engine, workers=2)

@@ -84,13 +84,7 @@ def test_an_image_that_kills_is_a_failure_of_measure_and_an_error_of_compare(
         fs.compare(study)
     out = tmp_path / "out"
     fs.measure(
-        str(corpus.truth),
-        corpus.models,
-        classes=str(corpus.classes),
-        output=str(out),
-        resamples=0,
-        worst=0,
-        skip=True,
+        corpus.truth, corpus.models, classes=corpus.classes, output=out, resamples=0, worst=0, skip=True
     )
     with (out / "failures.csv").open() as file:
         rows = [(row["image"], row["reason"]) for row in csv.DictReader(file)]
@@ -113,11 +107,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     corpus, study = made.corpus(tmp_path, images=22, models=3), tmp_path / "study"
     for k in (4, 9, 13):  # near-duplicates, in other shards than the first of their group
         shutil.copyfile(corpus.photos / "part0/photo 000.png", corpus.photos / f"{corpus.ids[k]}.png")
-    fs.collect(
-        str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
-    fs.predict(str(study), corpus.models, engine="local")
-    fs.compare(str(study), engine="local")
+    made.compared_study(corpus, study, shard_size=4)
     settings, pool, models = (
         read_settings(study),
         read_pool(Corpus(study), keep_duplicates=keep),
@@ -151,7 +141,7 @@ def test_candidates_of_shards_merged_in_any_order_are_the_slots_of_one_pass(
     run = engine.run
     monkeypatch.setattr(engine, "run", lambda *given, **options: reversed([*run(*given, **options)]))
     slots = fs.select(
-        str(study),
+        study,
         maps=fs.options.MapRules(constraints="class"),
         per_class=2,
         sampling=fs.options.Sampling(spares=2, keep_duplicates=keep),

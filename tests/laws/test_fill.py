@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.errors import StudyError
@@ -66,12 +65,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 
 def predicted(study: Path, corpus: made.Corpus) -> Path:
-    fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=SHARD),
-    )
+    made.collected(corpus, study, SHARD)
     fs.predict(str(study), corpus.models, engine="local")
     return study
 
@@ -143,10 +137,7 @@ def test_what_a_killed_run_made_is_entered_and_not_made_again(
 ) -> None:
     whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
     fs.compare(str(whole), engine="local")
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True, text=True
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    children.python("-c", KILLED, study, status=-signal.SIGKILL)
     assert not made.bytes_under(study, "pairs/*/manifest.json")
     # the first shard's, of three models
     assert len(checksums(study)) == len(list(study.glob("pairs/*/*.parquet"))) == 3
@@ -165,7 +156,7 @@ def test_what_a_killed_run_made_is_entered_and_not_made_again(
 def test_a_part_that_is_not_whole_is_made_again(corpus: made.Corpus, tmp_path: Path, harm: str) -> None:
     whole, study = predicted(tmp_path / "whole", corpus), predicted(tmp_path / "killed", corpus)
     fs.compare(str(whole), engine="local")
-    subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True)
+    children.python("-c", KILLED, study, status=-signal.SIGKILL)
     part = max(study.glob("pairs/*/*.parquet"))
     part.write_bytes(part.read_bytes()[:-9]) if harm == "damaged" else part.unlink()
     fs.compare(str(study), engine="local")
@@ -175,17 +166,12 @@ def test_a_part_that_is_not_whole_is_made_again(corpus: made.Corpus, tmp_path: P
 @pytest.mark.slow
 def test_what_was_made_of_other_maps_is_not_adopted(corpus: made.Corpus, tmp_path: Path) -> None:
     study = predicted(tmp_path / "study", corpus)
-    subprocess.run([sys.executable, "-c", KILLED, str(study)], check=False, capture_output=True)
+    children.python("-c", KILLED, study, status=-signal.SIGKILL)
     others = {"model-0": corpus.models["model-1"], "model-1": corpus.models["model-0"]}
     fs.predict(str(study), others, engine="local")
     fs.compare(str(study), engine="local")
     fresh = tmp_path / "fresh"
-    fs.collect(
-        str(fresh),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=SHARD),
-    )
+    made.collected(corpus, fresh, SHARD)
     fs.predict(str(fresh), {**corpus.models, **others}, engine="local")
     fs.compare(str(fresh), engine="local")
     assert made.bytes_under(study, "pairs") == made.bytes_under(fresh, "pairs")

@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +315,23 @@ def test_values_of_no_class_and_maps_of_another_size_do_not_go_out(tmp_path: Pat
         ):
             with refused(LabellingError, f"a'?: .*{says}"):
                 list(form.write(tmp_path, [DrawnImage("a", "a.jpg", (2, 1), ids)], classes))
+
+
+@BUNDLES
+def test_pixels_under_no_mask_need_a_meaning_unless_there_are_none(tmp_path: Path, form: Format) -> None:
+    named = Classes(("a", "b", "c"), (0, 1, 2), ((0, 0, 0), (0, 0, 1), (0, 0, 2)), background=0)
+    bare = replace(named, background=None)
+    read = {}
+    for name, row in (("whole", [1, 2]), ("part", [1, 0])):
+        folder = tmp_path / name
+        (path,) = bundled(form, folder, [drawn(form, folder, "m", np.array([row]))], named)
+        (read[name],) = labels_of(form, path)
+    assert read["whole"].read(bare).tolist() == [[1, 2]]
+    if form.name == "coco-panoptic":  # where each class has segments
+        assert read["part"].read(bare).tolist() == [[1, 0]]
+        return
+    with refused(LabellingError, "need a background class or a void id"):
+        read["part"].read(bare)
 
 
 @BUNDLES

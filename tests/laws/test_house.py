@@ -6,14 +6,13 @@ import ast
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import children
 import faultscape
 import faultscape as fs
 from faultscape.cli import GROUPS, VERBS, build, main
@@ -44,9 +43,7 @@ HEAVY = (
 
 def loaded_by(words: str) -> list[str]:
     code = f"import sys\n{words}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
-    return ast.literal_eval(
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    )
+    return ast.literal_eval(children.python("-c", code))
 
 
 def test_importing_faultscape_loads_nothing_heavy() -> None:
@@ -114,8 +111,7 @@ def test_every_public_name_is_there_in_a_fresh_process() -> None:
         rooms = {"fs": fs} | {name: getattr(fs, name) for name in fs.__all__}
         names = [(room, name) for room in rooms for name in getattr(rooms[room], "__all__", ())]
         print(names, [(room, name) for room, name in names if not hasattr(rooms[room], name)], sep="\\n")"""
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    names, lacking = map(ast.literal_eval, found.splitlines())
+    names, lacking = map(ast.literal_eval, children.python("-c", code).splitlines())
     assert len(names) > 250
     assert lacking == []
     for stub in SOURCE.glob("*/__init__.pyi"):
@@ -153,8 +149,7 @@ def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[
 
 def test_type_checkers_see_the_options_that_signatures_have() -> None:
     script = SOURCE.parents[1] / "scripts" / "verb_options.py"
-    line = [sys.executable, str(script), "--print"]  # apart, because the command line changes annotations
-    said = subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    said = children.python(script, "--print")  # apart, because the command line changes annotations
     assert (SOURCE / "verbs" / "options.pyi").read_text(encoding="utf-8") == said, f"run python {script}"
 
 
@@ -211,8 +206,7 @@ def test_the_help_of_no_verb_loads_a_library() -> None:
                 build([verb, "--help"])[verb].assemble_argument_collection()
             importlib.import_module("faultscape.verbs." + verb.replace("-", "_"))
             print(verb, *[m for m in {HEAVY!r} if m in sys.modules])"""
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said.splitlines() == list(VERBS)
+    assert children.python("-c", code).splitlines() == list(VERBS)
 
 
 def test_help_is_plain_text_which_nothing_has_to_parse() -> None:
@@ -221,10 +215,7 @@ def test_help_is_plain_text_which_nothing_has_to_parse() -> None:
         " contextlib.redirect_stdout(io.StringIO()): main(['measure', '--help'])"
     )
     code = f"import sys\n{words}\nprint([m for m in ('rich', 'markdown_it', *{HEAVY!r}) if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-        == "[]\n"
-    )
+    assert children.python("-c", code) == "[]\n"
 
 
 def test_nothing_is_pickled() -> None:

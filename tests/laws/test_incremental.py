@@ -64,9 +64,7 @@ def copy(plain: tuple[Path, fs.nouns.Standings], tmp_path: Path) -> str:
 
 
 def competed(study: str, corpus: made.Corpus, steps: list[list[str]]) -> fs.nouns.Standings:
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
-    )
+    made.collected(corpus, study, 5)
     for names in steps:
         fs.predict(study, {name: corpus.models[name] for name in names}, engine="local")
         if len(read_settings(Path(study)).models) > 1:
@@ -185,9 +183,7 @@ def test_diagonal_cells_give_the_slots_and_standings_of_full_ones(
     slots, standings = [], []
     for cells in ("full", "diagonal"):
         study = str(tmp_path / cells)
-        fs.collect(
-            study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
-        )
+        made.collected(corpus, study, 5)
         toml = Path(study) / "study.toml"
         toml.write_text(toml.read_text().replace('cells = "full"', f'cells = "{cells}"'))
         fs.predict(study, corpus.models | {"model-1": thin}, engine="local")
@@ -210,9 +206,7 @@ def test_extending_needs_no_option_again_and_deeper_equals_from_scratch(
     corpus: made.Corpus, tmp_path: Path
 ) -> None:
     study, names = str(tmp_path / "study"), list(corpus.models)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=5)
-    )
+    made.collected(corpus, study, 5)
     fs.predict(study, {n: corpus.models[n] for n in names[:3]}, engine="local")
     fs.compare(study, engine="local")
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(tmp_path / "scale.json"))

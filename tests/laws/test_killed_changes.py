@@ -5,12 +5,11 @@ that can be read and loses no label; run again it ends where it would have.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import children
 import faultscape as fs
 import made
 from faultscape.study.tables import selections
@@ -34,9 +33,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A study of two shards, labelled, ranked and reported."""
     place = tmp_path_factory.mktemp("study")
     corpus, path = made.corpus(place / "corpus"), str(place / "study")
-    fs.collect(
-        path, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=12)
-    )
+    made.collected(corpus, path, 12)
     fs.predict(path, dict(list(corpus.models.items())[:2]), engine="local")
     fs.compare(path, engine="local")
     fs.select(path, engine="local")
@@ -51,10 +48,7 @@ def test_a_line_killed_at_any_file_is_run_again_and_loses_nothing(
     change: str, study: str, tmp_path: Path
 ) -> None:
     image = selections.read_selection(Path(study))[0].images[0]
-    words = [sys.executable, str(DRIVER), study, str(tmp_path), change, image]
-    said = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stderr
-    found = json.loads(said.stdout)
+    found = json.loads(children.python(DRIVER, study, tmp_path, change, image))
     nothing_left, remains = DONE[change]
     assert len(found["deaths"]) >= 2
     for place, death in enumerate(found["deaths"]):

@@ -5,14 +5,13 @@ again, gives the same bytes, and no picture is looked at again in vain.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+import children
 import faultscape as fs
 import made
 
@@ -51,10 +50,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begun(root: Path, study: Path) -> dict[str, str]:
     """Begin a study of the pictures, and return its network."""
     fs.collect(
-        str(study),
-        str(root / "photos"),
+        study,
+        root / "photos",
         task="classification",
-        classes=str(root / "classes.txt"),
+        classes=root / "classes.txt",
         storage=fs.options.Storage(shard_size=SHARD),
     )
     return {"net": f"{root / 'own.py'}:logits"}
@@ -73,9 +72,7 @@ def test_a_network_killed_at_any_picture_and_started_again_gives_the_same_bytes(
     assert len(set(looks)) == IMAGES
     for die_at in (looks[1], looks[5]):
         # of the first shard, and of the second; looks are not counted, since threads look side by side
-        words = [sys.executable, "-c", code, str(study), network["net"]]
-        killed = subprocess.run(words, env=os.environ | {"DIE_AT": die_at}, check=False, capture_output=True)
-        assert killed.returncode == 9, killed.stderr
+        children.python("-c", code, study, network["net"], status=9, env=os.environ | {"DIE_AT": die_at})
     parts = [name for name in made.bytes_under(study, "predictions") if name.endswith(".parquet")]
     assert len(parts) == 1  # a shard is written before the next is begun
     monkeypatch.setenv("LOOKED_AT", str(looked))

@@ -4,12 +4,11 @@ draws as often as it was asked, and the same images.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import children
 import faultscape as fs
 import made_answers
 from faultscape.study.tables import selections
@@ -38,10 +37,7 @@ fs.select(sys.argv[1], selector="random", engine="local", **({"more": 7} if sys.
 
 def killed(study: Path, puts: int, more: str = "more") -> None:
     """Draw, and die in place of the put behind so many."""
-    done = subprocess.run(
-        [sys.executable, "-c", DIES, str(study), str(puts), more], capture_output=True, check=False
-    )
-    assert done.returncode == 9, done.stderr
+    children.python("-c", DIES, study, puts, more, status=9)
 
 
 @pytest.fixture(scope="module")

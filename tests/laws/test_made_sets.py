@@ -49,13 +49,13 @@ def built(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> dict
         }
         steps = {
             "predict": lambda: fs.predict(study, models, engine="local"),
-            "label": lambda: fs.label.import_(study, str(corpus.truth)),
+            "label": lambda: fs.label.import_(study, corpus.truth),
             "stress": lambda: fs.stress.corrupt(
                 study, corruption=["contrast", "gaussian_noise"], severities="2", engine="local"
             ),
             "leave": lambda: fs.collect(study, remove=[corpus.ids[0]]),
             "out": lambda: fs.collect(study, remove=["contrast-2/*"]),
-            "back": lambda: fs.collect(study, str(corpus.photos)),
+            "back": lambda: fs.collect(study, corpus.photos),
         }
         for step in order.split():
             if step == "all":

@@ -25,10 +25,10 @@ def test_models_in_another_order_have_the_same_numbers(tmp_path: Path) -> None:
     sure = made.confidences(corpus)
     found = [
         fs.measure(
-            str(corpus.truth),
+            corpus.truth,
             {name: str(corpus.models[name]) for name in names},
-            classes=str(corpus.classes),
-            output=str(tmp_path / names[0]),
+            classes=corpus.classes,
+            output=tmp_path / names[0],
             resamples=50,
             scores=fs.options.ScoreFolders(confidence=dict.fromkeys(names, sure)),
             engine="local",

@@ -30,7 +30,7 @@ from faultscape.metrics.scores.region_overlap import region_shares
 from faultscape.metrics.summary import Summary, of_images, summarise
 from faultscape.reporting.measure import document
 from faultscape.verbs.measure.scores import model_scores as scores
-from refusals import refused
+from refusals import refused, typed
 
 C = 3
 CLASSES, DEFINITIONS = fs.classes.resolve(C), Definitions()
@@ -249,20 +249,7 @@ def test_an_entry_of_scores_that_is_added_is_computed_and_shown(tmp_path: Path) 
         made.write(tmp_path / "masks" / f"{k}.png", mask)
         masks.append(mask)
         scores.append(score)
-    line = [
-        "measure",
-        "masks",
-        "--anomaly",
-        "a=a",
-        "--anomaly",
-        "b=b",
-        "--engine",
-        "local",
-        "--resamples",
-        "50",
-        "-o",
-        "out",
-    ]
+    line = typed("measure masks --anomaly a=a --anomaly b=b --engine local --resamples 50 -o out")
     done = subprocess.run(
         [sys.executable, "-c", ADDED, *line], cwd=tmp_path, capture_output=True, text=True, check=False
     )

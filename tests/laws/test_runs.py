@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import types
 import zlib
 
@@ -14,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import children
 from faultscape.errors import LabelMapError
 from faultscape.maps import runs
 from faultscape.maps.kernels import plain_rows
@@ -256,31 +255,16 @@ print("numba" in sys.modules)
 
 def test_it_works_where_numba_cannot_be_imported() -> None:
     blocked = "import sys; sys.modules['numba'] = None\n" + WORDS
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", blocked], check=True, capture_output=True, text=True
-        ).stdout.strip()
-        == "True"
-    )
+    assert children.python("-c", blocked) == "True\n"
     env = {**os.environ, "FAULTSCAPE_NUMBA": "0"}
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", WORDS], check=True, capture_output=True, text=True, env=env
-        ).stdout.strip()
-        == "False"
-    )
+    assert children.python("-c", WORDS, env=env) == "False\n"
 
 
 @pytest.mark.slow
 def test_it_works_where_no_folder_is_writable() -> None:
     """numba then finds no place for its cache."""
     closed = "import numba.core.caching as c\nc.CacheImpl._locator_classes = []\n" + WORDS
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", closed], check=True, capture_output=True, text=True
-        ).stdout.strip()
-        == "True"
-    )
+    assert children.python("-c", closed) == "True\n"
 
 
 @given(st.integers(0, 100_000))

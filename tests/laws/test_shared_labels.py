@@ -45,10 +45,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 
 @pytest.fixture(scope="module")
 def compared(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> str:
-    study = str(made.collected(corpus, tmp_path_factory.mktemp("study") / "study", shard_size=6))
-    fs.predict(study, corpus.models, engine="local")
-    fs.compare(study, engine="local")
-    return study
+    return made.compared_study(corpus, tmp_path_factory.mktemp("study") / "study", shard_size=6)
 
 
 @pytest.fixture
@@ -236,10 +233,7 @@ def test_neither_names_nor_the_order_of_files_nor_engines_decide_which_image_sta
     away = tmp_path / "renamed"
     other = str(tmp_path / "other")
     fs.collect(
-        other,
-        str(away / corpus.photos.name),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=6),
+        other, away / corpus.photos.name, classes=corpus.classes, storage=fs.options.Storage(shard_size=6)
     )
     fs.predict(other, {name: away / Path(path).name for name, path in corpus.models.items()}, engine="local")
     fs.compare(other, engine="local")
@@ -298,9 +292,7 @@ def test_collect_and_select_say_how_many_images_are_not_drawn(
     drawn(study, 3, "all", sampling=fs.options.Sampling(keep_duplicates=True))
     assert "near-duplicates" not in capsys.readouterr().out
     alone = made.corpus(tmp_path / "alone", images=3, models=1)
-    assert "draws" not in repr(
-        fs.collect(str(tmp_path / "none"), str(alone.photos), classes=str(alone.classes))
-    )
+    assert "draws" not in repr(fs.collect(tmp_path / "none", alone.photos, classes=alone.classes))
 
 
 @pytest.mark.slow
@@ -408,9 +400,7 @@ def test_a_dry_run_never_writes_into_a_store(
 ) -> None:
     study = str(tmp_path / "study")
     there = f"{bucket.uri}/studies/one"
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(store=there)
-    )
+    fs.collect(study, corpus.photos, classes=corpus.classes, storage=fs.options.Storage(store=there))
     fs.predict(study, corpus.models, engine="local")
     fs.compare(study, engine="local")
     label(study, corpus, corpus.ids[:4], tmp_path / "labels")

@@ -286,9 +286,9 @@ def test_every_kind_of_model_keeps_what_predict_counts_on(
     place, change = MAKERS[kind](corpus, tmp_path)
     more = {"task": "classification"} if kind in CLASSIFIERS else {}
     fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        tmp_path / "study",
+        corpus.photos,
+        classes=corpus.classes,
         **group_options(fs.collect, {"shard_size": 3, **more}),
     )
     assert catalogue.source_of("m", place, more.get("task", "segmentation")).name == kind
@@ -365,12 +365,7 @@ def test_the_check_finds_what_is_wrong(
     fault: str, told: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, change = own(corpus, tmp_path)
-    fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=3),
-    )
+    made.collected(corpus, tmp_path / "study", 3)
     entry = catalogue.source_of("m", place)
     times = iter(range(1000))
 
@@ -395,9 +390,7 @@ def test_a_kind_of_ones_own_goes_the_whole_way(
 ) -> None:
     place, change = own(corpus, tmp_path)
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
-    )
+    made.collected(corpus, study, 3)
     assert fs.predict(study, {"own": place, "folder": corpus.models["model-0"]}, workers=2).models == {
         "own": (5, 0),
         "folder": (5, 0),
@@ -585,9 +578,7 @@ def test_an_image_that_code_of_ones_own_fails_on_costs_no_other(corpus: made.Cor
     with np.load(tmp_path / "maps.npz") as held:
         rest = {id_: held[id_] for id_ in held if id_ != lost}
     np.savez(tmp_path / "maps.npz", **rest)
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=3)
-    )
+    made.collected(corpus, study, 3)
     assert fs.predict(study, {"own": place}, engine="local").models == {"own": (4, 1)}
     (row,) = read_failures(Path(study))
     assert row.image == lost
@@ -610,9 +601,9 @@ def test_a_table_of_an_earlier_version_is_read_once_more_to_the_same_bytes_witho
     place, change = table(corpus, tmp_path)
     study = tmp_path / "study"
     fs.collect(
-        str(study),
-        str(corpus.photos),
-        classes=str(corpus.classes),
+        study,
+        corpus.photos,
+        classes=corpus.classes,
         task="classification",
         storage=fs.options.Storage(shard_size=3),
     )

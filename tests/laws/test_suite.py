@@ -14,7 +14,13 @@ import pytest
 from shares import files_of
 
 TESTS = Path(__file__).parents[1]
-PROGRAMS = ("subprocess.run", "subprocess.Popen", "subprocess.check_output", "children.start")
+PROGRAMS = (
+    "subprocess.run",
+    "subprocess.Popen",
+    "subprocess.check_output",
+    "children.start",
+    "children.python",
+)
 MOST = {"fs.predict": 440, "fs.collect": 395, "programs": 25}
 
 

@@ -87,9 +87,7 @@ def of_maps(root: Path, ids: list[str]) -> str:
         for name, own in maps.items():
             made.write(root / "maps" / name / f"{ids[k]}.png", own[kind])
     study = str(root / "study")
-    fs.collect(
-        study, str(root / "photos"), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=7)
-    )
+    fs.collect(study, root / "photos", classes=corpus.classes, storage=fs.options.Storage(shard_size=7))
     fs.predict(study, {name: root / "maps" / name for name in maps}, engine="local")
     fs.compare(study, engine="local")
     fs.label.import_(study, str(root / "truth"))
@@ -112,7 +110,7 @@ def of_classes(root: Path, ids: list[str], order: np.ndarray | None = None, *, p
         study,
         source,
         task="classification",
-        classes=str(root / "classes.txt"),
+        classes=root / "classes.txt",
         storage=fs.options.Storage(shard_size=7),
     )
     for name, share in (("one", 0.2), ("two", 0.4), ("three", 0.5), ("truth", 0.0)):
@@ -479,7 +477,7 @@ def folders(root: Path, ids: list[str], models: tuple[str, ...] = ("one", "two")
         "engine": "local",
     }
     found = fs.measure(
-        str(root / "truth"), maps, classes=5, **group_options(fs.measure, {"doubt": doubt, **options})
+        root / "truth", maps, classes=5, **group_options(fs.measure, {"doubt": doubt, **options})
     ).document
     page = (root / "out" / "report.html").read_text()
     worst = [(model, place[image]) for model, image in re.findall(r"<h3>(one|two) on (.+?)</h3>", page)]

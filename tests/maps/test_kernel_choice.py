@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import children
 from faultscape.maps import counts, kernel_choice, regions, runs
 from faultscape.maps.kernel_choice import IMPORT, Kernels
 from faultscape.metrics.kernels import plain_region_counts
@@ -109,8 +108,7 @@ def test_a_little_work_in_a_new_process_does_not_even_import_numba() -> None:
         assert counts.confusions(maps, 5).sum() == 6 * 81
         assert regions.overlaps(maps[0], maps[1], 5).pixels.sum() == 81
         print("numba" in sys.modules)"""
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said == "False\n"
+    assert children.python("-c", code) == "False\n"
 
 
 @pytest.mark.slow
@@ -124,8 +122,7 @@ def test_kernels_load_no_linear_algebra_and_keep_that_of_others() -> None:
         import numba
         both = numba.njit(lambda a, b: (np.dot(a, b), np.linalg.solve(a, b)))(2 * np.eye(2), np.ones((2, 2)))
         print(both[0].sum(), both[1].sum(), "scipy.linalg" in sys.modules)"""
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said.split() == ["8.0", "2.0", "True"]
+    assert children.python("-c", code).split() == ["8.0", "2.0", "True"]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -17,7 +17,7 @@ def test_numbers_and_intervals_of_arrays_are_those_of_folders(tmp_path: Path) ->
     corpus = made.corpus(tmp_path / "corpus", images=8, models=2)
     folders = {"model-1": corpus.models["model-1"]}
     measured = fs.measure(
-        corpus.truth, folders, classes=str(corpus.classes), output=tmp_path / "measured", engine="local"
+        corpus.truth, folders, classes=corpus.classes, output=tmp_path / "measured", engine="local"
     )
     classes = read(corpus.classes)
     found = fs.metrics.measure_maps(corpus.truths, corpus.maps["model-1"], classes)

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import children
 from faultscape.errors import MetricError
 from faultscape.metrics import detection, detection_from_histogram, histogram16, misclassification, stream
 from faultscape.metrics.kernels import plain_stream
@@ -330,10 +329,7 @@ print(repr(stream(lambda: iter([(score, anomaly)])).auroc), repr(detection(score
 print(histogram16(score.astype(np.float16), anomaly).known.sum())
 """
     environment = {**os.environ, "FAULTSCAPE_NUMBA": "0"}
-    words = [sys.executable, "-W", "error", "-c", code]
-    said = subprocess.run(
-        words, check=True, env=environment, capture_output=True, text=True
-    ).stdout.splitlines()
+    said = children.python("-W", "error", "-c", code, env=environment).splitlines()
     rng = np.random.default_rng(0)
     score, anomaly = rng.random(1000).astype(np.float32), rng.integers(0, 2, 1000)
     assert said[0] == "None plain_stream"

@@ -128,9 +128,7 @@ def test_table_3_of_s3_is_in_distribution_and_has_all_classes_beside(
     ]
     assert "InD: in distribution, without chair, sofa (s3-paper): withheld pixels are left" in repr(said)
     in_distribution = find_cell(said.document, "one", "main", "miou", holdout="s3-paper")
-    measured = fs.measure(
-        str(study), part=fs.options.StudyPart(holdout="s3-paper"), resamples=0, engine="local"
-    )
+    measured = fs.measure(study, part=fs.options.StudyPart(holdout="s3-paper"), resamples=0, engine="local")
     assert in_distribution is not None
     assert in_distribution["value"] == measured.models["one"]["miou"]["value"]
 

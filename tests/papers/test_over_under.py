@@ -90,10 +90,7 @@ def test_a_network_that_hardly_says_pedestrian_trails_until_both_are_looked_at_w
     )
     options = {"classes": str(camvid / "classes.json"), "output": str(tmp_path / "out")}
     found = fs.measure(
-        str(camvid / "testannot"),
-        models,
-        worst=0,
-        **group_options(fs.measure, {**options, "boundaries": False}),
+        camvid / "testannot", models, worst=0, **group_options(fs.measure, {**options, "boundaries": False})
     ).document
     row = next(r for r in found["paired"] if r["metric"] == "rum")
     assert row["difference_all"] == pytest.approx(-0.0105, abs=6e-5)
@@ -126,7 +123,7 @@ def test_who_never_says_a_hard_class_leads_only_over_all_that_each_has(tmp_path:
     models = {name: str(tmp_path / name) for name in ("says", "never")}
     out = str(tmp_path / "out")
     found = fs.measure(
-        str(tmp_path / "truth"),
+        tmp_path / "truth",
         models,
         classes=3,
         output=out,

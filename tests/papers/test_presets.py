@@ -81,9 +81,7 @@ def ours(frames: rule.Frames, preset: str, root: Path) -> dict[str, float]:
         (root / "scores").mkdir(exist_ok=True)
         np.save(root / "scores" / f"{k:03}.npy", score)
     words = {"output": str(root / "out"), "preset": preset, "resamples": 0, "engine": "local", "worst": 0}
-    fs.measure(
-        str(root / "masks"), **group_options(fs.measure, {"anomaly": {"a": str(root / "scores")}, **words})
-    )
+    fs.measure(root / "masks", **group_options(fs.measure, {"anomaly": {"a": str(root / "scores")}, **words}))
     found = json.loads((root / "out" / "measure.json").read_text())["models"]["a"]
     return {name: found[name]["value"] for name in (*PIXELS, *COMPONENTS)}
 

@@ -49,9 +49,9 @@ def test_made_scores_of_real_frames_are_judged_as_by_scikit_learn(
         scores.append(score[mask != 255])
         labels.append(mask[mask != 255])
     found = fs.measure(
-        str(tmp_path / "masks"),
+        tmp_path / "masks",
         scores=fs.options.ScoreFolders(anomaly={kind: str(tmp_path / kind) for kind in ("plain", "offset")}),
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         resamples=0,
         worst=0,
         engine="local",

@@ -22,7 +22,7 @@ def save(kind: str, folder: Path, **processor: Any) -> Path:
     torch.manual_seed(7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        config, network, made = _BUILD[kind](hf, about)
+        config, network, family, given = _BUILD[kind](hf, about)
         model = network(config).eval()
         with torch.no_grad():  # fresh weights are so small that all classes tie nearly everywhere
             for weight in model.parameters():
@@ -31,8 +31,7 @@ def save(kind: str, folder: Path, **processor: Any) -> Path:
                 elif weight.ndim > 1:
                     weight.mul_(_FACTOR.get(kind, 4))
         model.save_pretrained(folder)
-        if made is not None:
-            (made(**processor) if processor else made()).save_pretrained(folder)
+        getattr(hf, f"{family}ImageProcessorPil")(**{**given, **processor}).save_pretrained(folder)
     return folder
 
 
@@ -44,11 +43,7 @@ def _segformer(hf: Any, about: dict[str, Any]) -> Any:
         num_attention_heads=[1, 1, 2, 2],
         **about,
     )
-    return (
-        config,
-        hf.SegformerForSemanticSegmentation,
-        lambda **k: hf.SegformerImageProcessorPil(**{"size": {"height": 96, "width": 128}, **k}),
-    )
+    return config, hf.SegformerForSemanticSegmentation, "Segformer", {"size": {"height": 96, "width": 128}}
 
 
 def _upernet(hf: Any, about: dict[str, Any]) -> Any:
@@ -65,11 +60,7 @@ def _upernet(hf: Any, about: dict[str, Any]) -> Any:
         pool_scales=[1, 2],
         **about,
     )
-    return (
-        config,
-        hf.UperNetForSemanticSegmentation,
-        lambda **k: hf.SegformerImageProcessorPil(**{"size": {"height": 96, "width": 128}, **k}),
-    )
+    return config, hf.UperNetForSemanticSegmentation, "Segformer", {"size": {"height": 96, "width": 128}}
 
 
 def _vit(**more: Any) -> dict[str, Any]:
@@ -90,9 +81,8 @@ def _beit(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.BeitForSemanticSegmentation,
-        lambda **k: hf.BeitImageProcessorPil(
-            **{"size": {"height": 96, "width": 96}, "do_center_crop": False, "do_resize": True, **k}
-        ),
+        "Beit",
+        {"size": {"height": 96, "width": 96}, "do_center_crop": False, "do_resize": True},
     )
 
 
@@ -105,11 +95,7 @@ def _dpt(hf: Any, about: dict[str, Any]) -> Any:
         use_auxiliary_head=False,
         **about,
     )
-    return (
-        config,
-        hf.DPTForSemanticSegmentation,
-        lambda **k: hf.DPTImageProcessorPil(**{"size": {"height": 96, "width": 96}, **k}),
-    )
+    return config, hf.DPTForSemanticSegmentation, "DPT", {"size": {"height": 96, "width": 96}}
 
 
 def _mobilenet(hf: Any, about: dict[str, Any]) -> Any:
@@ -117,9 +103,8 @@ def _mobilenet(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.MobileNetV2ForSemanticSegmentation,
-        lambda **k: hf.MobileNetV2ImageProcessorPil(
-            **{"size": {"shortest_edge": 104}, "crop_size": {"height": 96, "width": 96}, **k}
-        ),
+        "MobileNetV2",
+        {"size": {"shortest_edge": 104}, "crop_size": {"height": 96, "width": 96}},
     )
 
 
@@ -135,9 +120,8 @@ def _mobilevit(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.MobileViTForSemanticSegmentation,
-        lambda **k: hf.MobileViTImageProcessorPil(
-            **{"size": {"shortest_edge": 104}, "crop_size": {"height": 96, "width": 96}, **k}
-        ),
+        "MobileViT",
+        {"size": {"shortest_edge": 104}, "crop_size": {"height": 96, "width": 96}},
     )
 
 
@@ -169,9 +153,8 @@ def _mask2former(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.Mask2FormerForUniversalSegmentation,
-        lambda **k: hf.Mask2FormerImageProcessorPil(
-            **{"size": {"shortest_edge": 96, "longest_edge": 192}, "size_divisor": 32, **k}
-        ),
+        "Mask2Former",
+        {"size": {"shortest_edge": 96, "longest_edge": 192}, "size_divisor": 32},
     )
 
 
@@ -192,9 +175,8 @@ def _maskformer(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.MaskFormerForInstanceSegmentation,
-        lambda **k: hf.MaskFormerImageProcessorPil(
-            **{"size": {"shortest_edge": 96, "longest_edge": 192}, "size_divisor": 32, **k}
-        ),
+        "MaskFormer",
+        {"size": {"shortest_edge": 96, "longest_edge": 192}, "size_divisor": 32},
     )
 
 
@@ -213,14 +195,8 @@ def _eomt(hf: Any, about: dict[str, Any]) -> Any:
     return (
         config,
         hf.EomtForUniversalSegmentation,
-        lambda **k: hf.EomtImageProcessorPil(
-            **{
-                "size": {"shortest_edge": 96, "longest_edge": None},
-                "do_split_image": True,
-                "do_pad": False,
-                **k,
-            }
-        ),
+        "Eomt",
+        {"size": {"shortest_edge": 96, "longest_edge": None}, "do_split_image": True, "do_pad": False},
     )
 
 

@@ -37,10 +37,10 @@ def study(tmp_path: Path) -> str:
     classes += '{"name": "hen", "id": 9, "wnid": "n01514859", "synonyms": ["biddy"]}]}'
     (tmp_path / "classes.json").write_text(classes)
     fs.collect(
-        str(tmp_path / "study"),
-        str(tmp_path / "ids.csv"),
+        tmp_path / "study",
+        tmp_path / "ids.csv",
         task="classification",
-        classes=str(tmp_path / "classes.json"),
+        classes=tmp_path / "classes.json",
         storage=fs.options.Storage(shard_size=2),
     )
     return str(tmp_path / "study")
@@ -521,9 +521,7 @@ def listed(tmp_path: Path, *lists: tuple[str, ...]) -> str:
     for number, ids in enumerate(lists):
         (tmp_path / f"{number}.csv").write_text("image\n" + "\n".join(ids))
         made_of = {"task": "classification", "classes": 3} if not number else {}
-        fs.collect(
-            str(tmp_path / "listed"), str(tmp_path / f"{number}.csv"), **group_options(fs.collect, made_of)
-        )
+        fs.collect(tmp_path / "listed", tmp_path / f"{number}.csv", **group_options(fs.collect, made_of))
     return str(tmp_path / "listed")
 
 
@@ -572,9 +570,7 @@ def test_rows_without_names_are_refused_where_pictures_are_sorted_otherwise_than
     assert "image 2 is 'p2' as people count, and 'p10' as names are sorted; add an array" in refusal_of(
         str(tmp_path / "A"), three
     )
-    fs.collect(
-        str(tmp_path / "B"), str(tmp_path / "b"), str(tmp_path / "l"), **group_options(fs.collect, options)
-    )
+    fs.collect(tmp_path / "B", tmp_path / "b", str(tmp_path / "l"), **group_options(fs.collect, options))
     assert "come from several lists, folders or sets; add an array" in refusal_of(str(tmp_path / "B"), three)
     fs.collect(str(tmp_path / "L"), str(tmp_path / "l" / "list.txt"), **group_options(fs.collect, options))
     assert "list in its own order" in refusal_of(

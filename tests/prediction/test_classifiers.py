@@ -46,9 +46,9 @@ def study(tmp_path: Path) -> str:
     at = str(tmp_path / "study")
     fs.collect(
         at,
-        str(tmp_path / "photos"),
+        tmp_path / "photos",
         task="classification",
-        classes=str(tmp_path / "classes.txt"),
+        classes=tmp_path / "classes.txt",
         storage=fs.options.Storage(shard_size=3),
     )
     return at

@@ -44,12 +44,7 @@ def study(tmp_path: Path) -> Path:
     photo = fs.formats.read_rgb(corpus.photos / "part0/photo 004.png").copy()
     photo[0, 0] = (1, 2, 3)
     made.write(corpus.photos / "part0/photo 004.png", photo)
-    fs.collect(
-        str(tmp_path / "study"),
-        str(corpus.photos),
-        classes=str(corpus.classes),
-        storage=fs.options.Storage(shard_size=6),
-    )
+    made.collected(corpus, tmp_path / "study", 6)
     return tmp_path / "study"
 
 
@@ -58,7 +53,7 @@ def test_a_worker_that_dies_over_one_image_each_time_loses_that_image_alone(
     study: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(FUNCTION)
-    assert fs.predict(str(study), {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (
+    assert fs.predict(study, {"mine": f"{tmp_path / 'mine.py'}:segment"}, workers=2).models["mine"] == (
         9,
         1,
     )

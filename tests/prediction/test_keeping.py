@@ -273,9 +273,7 @@ def test_a_run_that_was_killed_in_the_middle_ends_with_the_same_bytes(
     corpus: made.Corpus, study: Path, net: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tmp_path / "whole"
-    fs.collect(
-        str(whole), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, whole, 4)
     fs.predict(str(whole), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(batch=1))
     run, seen = OnnxNetwork.run, []
 
@@ -312,17 +310,10 @@ def test_two_processes_write_the_bytes_of_one(
     corpus: made.Corpus, study: Path, net: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
-    fs.collect(
-        str(other), str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=4)
-    )
+    made.collected(corpus, other, 4)
     fs.predict(str(study), {"net": net}, engine="local", keep=ALL, hardware=fs.options.Hardware(threads=1))
     fs.predict(
-        str(other),
-        {"net": net},
-        engine="processes",
-        workers=2,
-        keep=ALL,
-        hardware=fs.options.Hardware(threads=1),
+        other, {"net": net}, engine="processes", workers=2, keep=ALL, hardware=fs.options.Hardware(threads=1)
     )
     assert made.bytes_under(other, "predictions") == made.bytes_under(study, "predictions")
 

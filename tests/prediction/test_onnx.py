@@ -184,9 +184,7 @@ def test_a_study_with_networks_keeps_their_own_channels_and_maps_them_by_name(tm
     network(tmp_path / "named.onnx", metadata={"faultscape.classes": json.dumps(order)})
     network(tmp_path / "plain.onnx")
     study = str(tmp_path / "study")
-    fs.collect(
-        study, str(corpus.photos), classes=str(corpus.classes), storage=fs.options.Storage(shard_size=2)
-    )
+    made.collected(corpus, study, 2)
     fs.predict(study, {"named": tmp_path / "named.onnx", "plain": tmp_path / "plain.onnx"})
     fs.compare(study, engine="local")
     from faultscape.reading.pairs import read_block

@@ -158,9 +158,7 @@ def test_a_network_that_was_replaced_is_run_again(corpus: made.Corpus, study: Pa
 def test_the_confidence_of_a_network_is_stored_and_read_back(
     corpus: made.Corpus, study: Path, tmp_path: Path, labels: bool
 ) -> None:
-    fs.predict(
-        str(study), {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local"
-    )
+    fs.predict(study, {"net": network(tmp_path / "net.onnx", labels=labels, confidence=True)}, engine="local")
     maps, confidence = stored(study, "net"), confidences(study, "net")
     assert set(maps) == set(confidence) == set(corpus.ids)
     for id_, one in maps.items():
@@ -294,9 +292,7 @@ def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothi
 ) -> None:
     net, run, meet = network(tmp_path / "net.onnx"), OnnxNetwork.run, threading.Barrier(3)
     one, three = (made.collected(corpus, tmp_path / name, shard_size=6) for name in ("one", "three"))
-    fs.predict(
-        str(one), {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
-    )
+    fs.predict(one, {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"])
 
     def together(self: OnnxNetwork, *given: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():  # where it is tried first
@@ -306,7 +302,7 @@ def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothi
     monkeypatch.setattr(OnnxNetwork, "run", together)
     monkeypatch.setattr(engine, "cores", lambda: 3)
     fs.predict(
-        str(three), {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
+        three, {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
     )
     assert made.bytes_under(three, "predictions") == made.bytes_under(one, "predictions")
 

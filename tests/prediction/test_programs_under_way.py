@@ -64,9 +64,7 @@ def study(tmp_path: Path) -> Path:
         pixels = rng.integers(80, 256, (20, 24, 3), np.uint8)
         pixels[0, 0, 0] = 77 if k == 2 else 200
         made.write(tmp_path / "photos" / f"p{k}.png", pixels)
-    fs.collect(
-        str(tmp_path / "study"), str(tmp_path / "photos"), classes=5, storage=fs.options.Storage(shard_size=1)
-    )
+    fs.collect(tmp_path / "study", tmp_path / "photos", classes=5, storage=fs.options.Storage(shard_size=1))
     return tmp_path / "study"
 
 
@@ -152,18 +150,8 @@ def test_a_program_ends_with_its_driver_and_all_that_it_started_and_leaves_nothi
     made.write(tmp_path / "answer.png", np.zeros((20, 24), np.uint8))
     code.write_text(WAITS.format(told=told, tried=tmp_path / "tried", answer=tmp_path / "answer.png"))
     code.chmod(0o755)
-    words = [
-        sys.executable,
-        "-m",
-        "faultscape",
-        "predict",
-        str(study),
-        f"p=exec:{code}",
-        "--engine",
-        engine,
-        "--workers",
-        "2",
-    ]
+    words = [sys.executable, "-m", "faultscape", "predict", str(study), f"p=exec:{code}"]
+    words += ["--engine", engine, "--workers", "2"]
     programs, heard = 1 if engine == "local" else 2, b""
     driver = children.start(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -231,7 +219,7 @@ def test_a_file_that_is_no_program_is_one_sentence(study: Path, tmp_path: Path) 
 def test_a_program_that_is_killed_tells_by_which_signal(study: Path, program: Callable[[str], str]) -> None:
     with refused(ModelError, r"exited with status -9 and wrote no map: working$"):
         fs.predict(
-            str(study),
+            study,
             {"prog": program("import os; print('working', flush=True); os.kill(os.getpid(), 9)")},
             engine="local",
         )

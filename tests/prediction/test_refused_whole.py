@@ -11,7 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.errors import FaultscapeError, OptionError
+from faultscape.errors import FaultscapeError
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.verbs.verb import group_options
@@ -83,7 +83,7 @@ def test_the_study_is_as_it_was(
     before = files(study)
     with refused(FaultscapeError, words):
         fs.predict(
-            str(study),
+            study,
             {name: source.replace("mine.py", str(code))},
             **group_options(fs.predict, {"engine": "local", **options}),
         )
@@ -92,9 +92,7 @@ def test_the_study_is_as_it_was(
 
 
 def test_a_network_that_gives_nan_for_an_empty_picture_alone_is_taken(study: Path, code: Path) -> None:
-    assert (
-        fs.predict(str(study), {"new": f"{code}:nan_where_it_is_dark"}, engine="local").models["new"][0] > 0
-    )
+    assert fs.predict(study, {"new": f"{code}:nan_where_it_is_dark"}, engine="local").models["new"][0] > 0
 
 
 def test_another_function_of_the_same_file_is_another_model(study: Path, code: Path) -> None:
@@ -159,12 +157,7 @@ def test_a_new_model_of_which_no_map_can_be_used_is_not_taken_and_selections_sta
     assert told.endswith(f"; {len(corpus.ids)} reasons in failures.csv")
     assert ([stage[:2] for stage in fs.status(str(study)).stages], read_settings(study)) == before
     assert not (study / "predictions" / "bad").exists()
-    assert fs.predict(str(study), {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (
+    assert fs.predict(study, {"bad": corpus.models["model-0"]}, engine="local").models["bad"] == (
         len(corpus.ids),
         0,
     )
-
-
-def test_an_engine_is_judged_before_anything_is_opened(study: Path) -> None:
-    with refused(OptionError, "engine 'ray:/host' is not known"):
-        fs.predict(str(study), {"new": "no-such-file.onnx"}, engine="ray:/host")

@@ -387,17 +387,8 @@ def port() -> object:
 def test_the_truth_the_network_and_our_environment_are_out_of_its_reach(
     study: Path, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "--mount",
-        "--net",
-        "--pid",
-        "--fork",
-        "--mount-proc",
-        "true",
-    ]
+    namespaces = ("--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--mount-proc")
+    line = ["unshare", *namespaces, "true"]
     if not shutil.which("unshare") or subprocess.run(line, check=False, capture_output=True).returncode:
         pytest.skip("this machine gives no namespaces to who asks")
     assert len(isolation.available()) == 3
@@ -538,19 +529,6 @@ def test_a_program_in_the_study_is_refused_and_one_among_the_images_is_said_to_s
             "within its reach: folders of images or labels in which the program lies itself, other files"
             in capsys.readouterr().out
         )
-
-
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("there-is-no-such-program", "program there-is-no-such-program not found"),
-        (" ", "name the command"),
-        ("'open", "is not a command line"),
-    ],
-)
-def test_what_is_no_command_is_one_line(command: str, words: str, study: Path) -> None:
-    with refused(ModelError, words):
-        predicted(study, command)
 
 
 def test_a_command_may_be_typed_anywhere(

@@ -256,166 +256,124 @@ def test_a_budget_above_the_number_of_images_asks_for_all_and_reads_no_other_lab
 
 FEW = {name: maps[:3] for name, maps in MAPS.items()}
 ANSWERS = {name: maps[:, 0, 0] for name, maps in MAPS.items()}
-WRONG: dict[str, tuple[dict[str, Any], type[FaultscapeError], str]] = {
-    "no dict": (
-        {"maps": TRUTH},
-        ModelError,
-        "maps: expected a dict, {name: maps or a function}; got ndarray",
-    ),
-    "no model": ({"maps": {}}, ModelError, "maps: 0 models; give at least two, to compare them"),
-    "one model": ({"maps": {"unet": TRUTH}}, ModelError, "maps: 1 model; give at least two"),
-    "a folder": (
-        {"maps": {"a": TRUTH, "b": "maps/b"}},
-        ModelError,
-        "b: expected maps in memory or a function",
-    ),
-    "no maps": (
-        {"maps": {"a": TRUTH, "b": None}},
-        ModelError,
-        "b: expected maps, answers or a function; got None",
-    ),
-    "fewer images": (
-        {"maps": {"a": TRUTH, "b": TRUTH[:7]}},
-        ModelError,
-        "b: has 7 images, and a has 30; give each model the same images",
-    ),
-    "other ids": (
-        {"maps": {"a": {"x": TRUTH[0]}, "b": {"y": TRUTH[0]}}},
-        ModelError,
-        "b: has no image 'x', which a has",
-    ),
-    "some ids": (
-        {"maps": {"a": {"x": TRUTH[0]}, "b": TRUTH[:1]}},
-        ModelError,
-        "b: has no ids, and a has; give all as {id: map}, or none",
-    ),
-    "no images": (
-        {"maps": {"a": TRUTH[:0], "b": TRUTH[:0]}},
-        ModelError,
-        "a: has no image; give one map for each",
-    ),
-    "floats": (
-        {"maps": {"a": TRUTH, "b": TRUTH * 1.0}},
-        LabelMapError,
-        "b, image 0: expected whole numbers, H x W; got float64 of shape (24, 24); convert labels with .as",
-    ),
-    "logits": (
-        {"maps": {"a": TRUTH, "b": np.zeros((30, 3, 24, 24))}},
-        LabelMapError,
-        "got float64 of shape (3, 24, 24); of scores, give the class of the largest: .argmax over the axis of",
-    ),
-    "void": (
-        {"maps": {"a": TRUTH, "b": np.full_like(TRUTH, 255)}},
-        ModelError,
-        "maps: hold the value 255; say what is a class, classes=, and what is void, void=255",
-    ),
-    "other sizes": (
-        {"maps": {"a": TRUTH, "b": TRUTH[:, :12]}},
-        ModelError,
-        "image 0: the map of a is 24 x 24, that of b 24 x 12; give maps of one size, or images=",
-    ),
-    "a function without images": (
-        {"maps": {"a": TRUTH, "b": len}},
-        ModelError,
-        "b: a function or module is shown images; give them as images=",
-    ),
-    "a function without classes": (
-        {"maps": {"a": TRUTH, "b": len}, "images": np.zeros((30, 24, 24, 3), np.uint8)},
-        ModelError,
-        "b: a function or module does not say its classes; give classes=",
-    ),
-    "fewer photos": (
-        {"images": np.zeros((2, 24, 24, 3), np.uint8)},
-        ModelError,
-        "images: got 2 images, and unet has 30 maps or answers; give one image for each",
-    ),
-    "grey photos": (
-        {"maps": FEW, "label": TRUTH[:3], "images": np.zeros((3, 24, 24), np.uint8)},
-        ModelError,
-        "images, image 0: expected H x W x 3 of uint8; got uint8 of shape (24, 24)",
-    ),
-    "lost photos": (
-        {"maps": FEW, "label": TRUTH[:3], "images": ["a.png", "b.png", "c.png"]},
-        ModelError,
-        "images: there is no file",
-    ),
-    "maps and answers": (
-        {"maps": {"a": TRUTH, "b": np.zeros(30, int)}},
-        ModelError,
-        (
-            "a: gives maps or scores, and classifiers give one class id an image, (I,), for example"
-            " scores.argmax(1); compare models of a kind"
+WRONG: dict[type[FaultscapeError], dict[str, tuple[dict[str, Any], str]]] = {
+    ModelError: {
+        "no dict": ({"maps": TRUTH}, "maps: expected a dict, {name: maps or a function}; got ndarray"),
+        "no model": ({"maps": {}}, "maps: 0 models; give at least two, to compare them"),
+        "one model": ({"maps": {"unet": TRUTH}}, "maps: 1 model; give at least two"),
+        "a folder": ({"maps": {"a": TRUTH, "b": "maps/b"}}, "b: expected maps in memory or a function"),
+        "no maps": ({"maps": {"a": TRUTH, "b": None}}, "b: expected maps, answers or a function; got None"),
+        "fewer images": (
+            {"maps": {"a": TRUTH, "b": TRUTH[:7]}},
+            "b: has 7 images, and a has 30; give each model the same images",
         ),
-    ),
-    "scores of classifiers": (
-        {"maps": {"a": np.full((30, 3), 0.5), "b": np.zeros(30, int)}},
-        ModelError,
-        (
-            "a: expected maps (I, H, W) or class ids (I,); got float64 of shape (30, 3); of scores (I, C), give"
-            " the class of the largest: .argmax(1)"
+        "other ids": (
+            {"maps": {"a": {"x": TRUTH[0]}, "b": {"y": TRUTH[0]}}},
+            "b: has no image 'x', which a has",
         ),
-    ),
-    "answers as names": (
-        {"maps": {"a": ["cat"] * 30, "b": ["dog"] * 30}},
-        LabelMapError,
-        "a: expected whole numbers, I; got text of shape (30,); convert names of classes to ids:",
-    ),
-    "another task": (
-        {"task": "classify"},
-        OptionError,
-        "task must be segmentation or classification; got 'classify'",
-    ),
-    "fewer classes": (
-        {"classes": 2},
-        ModelError,
-        "holds the value 2; allowed are 0-1; say otherwise with classes= and void=",
-    ),
-    "void as text": (
-        {"void": "255"},
-        ClassesError,
-        "classes: void ids must be whole numbers from 0 to 65535; got ['255']",
-    ),
-    "below 0": (
-        {"maps": {"a": TRUTH, "b": TRUTH.astype(int) - 1}},
-        LabelMapError,
-        "holds the value -1; class ids are 0 to 65535, and void is one of them, usually 255",
-    ),
-    "a folder of photos": (
-        {"images": "images/"},
-        ModelError,
-        (
-            "images: expected arrays, PIL images or paths, one for each image; got 'images/'; the files of a"
-            " folder: sorted(Path(FOLDER).iterdir())"
+        "some ids": (
+            {"maps": {"a": {"x": TRUTH[0]}, "b": TRUTH[:1]}},
+            "b: has no ids, and a has; give all as {id: map}, or none",
         ),
-    ),
-    "photos of floats": (
-        {"maps": FEW, "label": TRUTH[:3], "images": np.zeros((3, 24, 24, 3))},
-        ModelError,
-        "got float64 of shape (24, 24, 3); convert floats with (255 * image).round().astype('uint8')",
-    ),
-    "labels in files": (
-        {"label": "truth/"},
-        LabellingError,
-        "got 'truth/'; labels in files are read by `fs.label.import_`, in a study",
-    ),
-    "no budget": ({"budget": 0}, OptionError, "budget: how many images may be labelled, 1 or more; got 0"),
-    "another goal": ({"goal": "values"}, OptionError, "goal must be order or best; got 'values'"),
-    "no label": (
-        {"label": None},
-        LabellingError,
-        "label: expected a function of one image, or the truth (an array, a list, {id: mask}); got None",
-    ),
-    "fewer labels": (
-        {"label": TRUTH[:3]},
-        LabellingError,
-        "label: a truth of 3 images, and models have 30; give one for each, or {id: mask}",
-    ),
+        "no images": ({"maps": {"a": TRUTH[:0], "b": TRUTH[:0]}}, "a: has no image; give one map for each"),
+        "void": (
+            {"maps": {"a": TRUTH, "b": np.full_like(TRUTH, 255)}},
+            "maps: hold the value 255; say what is a class, classes=, and what is void, void=255",
+        ),
+        "other sizes": (
+            {"maps": {"a": TRUTH, "b": TRUTH[:, :12]}},
+            "image 0: the map of a is 24 x 24, that of b 24 x 12; give maps of one size, or images=",
+        ),
+        "a function without images": (
+            {"maps": {"a": TRUTH, "b": len}},
+            "b: a function or module is shown images; give them as images=",
+        ),
+        "a function without classes": (
+            {"maps": {"a": TRUTH, "b": len}, "images": np.zeros((30, 24, 24, 3), np.uint8)},
+            "b: a function or module does not say its classes; give classes=",
+        ),
+        "fewer photos": (
+            {"images": np.zeros((2, 24, 24, 3), np.uint8)},
+            "images: got 2 images, and unet has 30 maps or answers; give one image for each",
+        ),
+        "grey photos": (
+            {"maps": FEW, "label": TRUTH[:3], "images": np.zeros((3, 24, 24), np.uint8)},
+            "images, image 0: expected H x W x 3 of uint8; got uint8 of shape (24, 24)",
+        ),
+        "lost photos": (
+            {"maps": FEW, "label": TRUTH[:3], "images": ["a.png", "b.png", "c.png"]},
+            "images: there is no file",
+        ),
+        "maps and answers": (
+            {"maps": {"a": TRUTH, "b": np.zeros(30, int)}},
+            "a: gives maps or scores, and classifiers give one class id an image, (I,), for example scores.argmax(1); compare models of a kind",
+        ),
+        "scores of classifiers": (
+            {"maps": {"a": np.full((30, 3), 0.5), "b": np.zeros(30, int)}},
+            "a: expected maps (I, H, W) or class ids (I,); got float64 of shape (30, 3); of scores (I, C), give the class of the largest: .argmax(1)",
+        ),
+        "fewer classes": (
+            {"classes": 2},
+            "holds the value 2; allowed are 0-1; say otherwise with classes= and void=",
+        ),
+        "a folder of photos": (
+            {"images": "images/"},
+            "images: expected arrays, PIL images or paths, one for each image; got 'images/'; the files of a folder: sorted(Path(FOLDER).iterdir())",
+        ),
+        "photos of floats": (
+            {"maps": FEW, "label": TRUTH[:3], "images": np.zeros((3, 24, 24, 3))},
+            "got float64 of shape (24, 24, 3); convert floats with (255 * image).round().astype('uint8')",
+        ),
+    },
+    LabelMapError: {
+        "floats": (
+            {"maps": {"a": TRUTH, "b": TRUTH * 1.0}},
+            "b, image 0: expected whole numbers, H x W; got float64 of shape (24, 24); convert labels with .as",
+        ),
+        "logits": (
+            {"maps": {"a": TRUTH, "b": np.zeros((30, 3, 24, 24))}},
+            "got float64 of shape (3, 24, 24); of scores, give the class of the largest: .argmax over the axis of",
+        ),
+        "answers as names": (
+            {"maps": {"a": ["cat"] * 30, "b": ["dog"] * 30}},
+            "a: expected whole numbers, I; got text of shape (30,); convert names of classes to ids:",
+        ),
+        "below 0": (
+            {"maps": {"a": TRUTH, "b": TRUTH.astype(int) - 1}},
+            "holds the value -1; class ids are 0 to 65535, and void is one of them, usually 255",
+        ),
+    },
+    OptionError: {
+        "another task": ({"task": "classify"}, "task must be segmentation or classification; got 'classify'"),
+        "no budget": ({"budget": 0}, "budget: how many images may be labelled, 1 or more; got 0"),
+        "another goal": ({"goal": "values"}, "goal must be order or best; got 'values'"),
+    },
+    ClassesError: {
+        "void as text": (
+            {"void": "255"},
+            "classes: void ids must be whole numbers from 0 to 65535; got ['255']",
+        ),
+    },
+    LabellingError: {
+        "labels in files": (
+            {"label": "truth/"},
+            "got 'truth/'; labels in files are read by `fs.label.import_`, in a study",
+        ),
+        "no label": (
+            {"label": None},
+            "label: expected a function of one image, or the truth (an array, a list, {id: mask}); got None",
+        ),
+        "fewer labels": (
+            {"label": TRUTH[:3]},
+            "label: a truth of 3 images, and models have 30; give one for each, or {id: mask}",
+        ),
+    },
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_question_is_refused_in_one_line(case: str) -> None:
-    given, kind, text = WRONG[case]
+@pytest.mark.parametrize(("kind", "case"), [(kind, case) for kind, cases in WRONG.items() for case in cases])
+def test_what_is_no_question_is_refused_in_one_line(kind: type[FaultscapeError], case: str) -> None:
+    given, text = WRONG[kind][case]
     with refused(kind, re.escape(text)):
         fs.which_is_better(**{"maps": MAPS, "label": TRUTH, **given})
 

@@ -69,9 +69,7 @@ def test_the_pair_is_the_first_two_of_the_ranking_that_the_headline_rests_on() -
 def page(tmp_path_factory: pytest.TempPathFactory) -> tuple[made.Corpus, Page]:
     root = tmp_path_factory.mktemp("constraints")
     corpus = made.corpus(root / "corpus", images=18, models=3)
-    study = str(made.collected(corpus, root / "study", shard_size=6))
-    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(study, engine="local")
+    study = made.compared_study(corpus, root / "study", shard_size=6)
     fs.scale(str(corpus.truth), classes=str(corpus.classes), output=str(root / "scale.json"))
     fs.select(study, maps=fs.options.MapRules(scale=str(root / "scale.json")))
     return corpus, Page(Path(fs.report(study).path).read_text(encoding="utf-8"))

@@ -81,19 +81,24 @@ def test_errors_that_rounding_tells_apart_are_equal() -> None:
     assert asked == [[0, 1], [0, 1]]  # no file is read where nothing is tied
 
 
-def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
-    corpus = made.corpus(tmp_path / "corpus", images=6, models=3)
+def written(folder: Path, *, images: int, models: int, worst: int, resamples: int = 0) -> Page:
+    """The page that `measure` writes of a small corpus."""
+    corpus = made.corpus(folder / "corpus", images=images, models=models)
     fs.measure(
-        str(corpus.truth),
-        {n: str(p) for n, p in corpus.models.items()},
-        classes=str(corpus.classes),
+        corpus.truth,
+        corpus.models,
+        classes=corpus.classes,
         files=fs.options.FileRules(images=str(corpus.photos)),
-        output=str(tmp_path / "out"),
-        resamples=50,
-        worst=1,
+        output=folder / "out",
+        resamples=resamples,
+        worst=worst,
         engine="local",
     )
-    page = Page((tmp_path / "out" / "report.html").read_text())
+    return Page((folder / "out" / "report.html").read_text())
+
+
+def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
+    page = written(tmp_path, images=6, models=3, worst=1, resamples=50)
     pictures = [str(a["src"]) for t, a in page.tags if t == "img"]
     assert any(p.startswith("data:image/webp") for p in pictures)
     assert sum(p.startswith("data:image/png") for p in pictures) >= 6
@@ -102,37 +107,14 @@ def test_measure_writes_the_page_with_pictures(tmp_path: Path) -> None:
 
 def test_pictures_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure_pictures, "ROOM", 1500)
-    corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
-    fs.measure(
-        str(corpus.truth),
-        {n: str(p) for n, p in corpus.models.items()},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "out"),
-        resamples=0,
-        worst=2,
-        engine="local",
-    )
-    assert re.search(
-        r"\d+ images? (was|were) left out", Page((tmp_path / "out" / "report.html").read_text()).text
-    )
+    page = written(tmp_path, images=4, models=2, worst=2)
+    assert re.search(r"\d+ images? (was|were) left out", page.text)
 
 
 def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure_pictures, "_photo", lambda *_: "x" * (measure_pictures.ROOM + 1))
-    corpus = made.corpus(tmp_path / "corpus", images=2, models=1)
-    fs.measure(
-        str(corpus.truth),
-        {"model-0": str(corpus.models["model-0"])},
-        classes=str(corpus.classes),
-        output=str(tmp_path / "out"),
-        resamples=0,
-        worst=1,
-        engine="local",
-    )
-    assert re.search(
-        r"\d of those shown (has its|have their) maps only",
-        Page((tmp_path / "out" / "report.html").read_text()).text,
-    )
+    page = written(tmp_path, images=2, models=1, worst=1)
+    assert re.search(r"\d of those shown (has its|have their) maps only", page.text)
 
 
 def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomalies(tmp_path: Path) -> None:
@@ -150,10 +132,10 @@ def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomal
         np.save(tmp_path / "scores" / f"{k}.npy", score)
         values[str(k)] = strength
     found = fs.measure(
-        str(tmp_path / "masks"),
+        tmp_path / "masks",
         scores=fs.options.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]),
         files=fs.options.FileRules(images=str(tmp_path / "photos")),
-        output=str(tmp_path / "out"),
+        output=tmp_path / "out",
         resamples=20,
         worst=1,
         engine="local",

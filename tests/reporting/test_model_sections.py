@@ -189,9 +189,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]:
     """A selection of duels over three shards, without labels."""
     root = tmp_path_factory.mktemp("sections")
     corpus = made.corpus(root / "corpus", images=18, models=3)
-    study = made.collected(corpus, root / "study", shard_size=6)
-    fs.predict(str(study), {name: str(path) for name, path in corpus.models.items()}, engine="local")
-    fs.compare(str(study), engine="local")
+    study = Path(made.compared_study(corpus, root / "study", shard_size=6))
     fs.select(str(study), per_class=2)
     return study, corpus
 

@@ -45,9 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     fs.label.import_(study, corpus.truth)
     for selection in ("main", "random"):
         fs.rank(study, selection=selection, resamples=100, engine="local")
-        found[selection] = Path(
-            fs.report(study, selection=selection, output=str(root / f"{selection}.html")).path
-        )
+        found[selection] = Path(fs.report(study, selection=selection, output=root / f"{selection}.html").path)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import made_view
+from answering import click, press
 from faultscape.reading.study import Study
 from faultscape.verbs.view.library import Library
 from faultscape.verbs.view.pages import router
@@ -102,8 +103,7 @@ def test_keys_walk_the_images_lay_maps_over_them_and_blend(browser: Any, address
     assert "show=model%3Amodel-1" in page.url
     page.keyboard.press("]")
     assert page.evaluate("document.getElementById('over').style.opacity") == "0.6"
-    page.keyboard.press("f")
-    page.wait_for_selector("#over", state="hidden")
+    press(page, "f", "#over", state="hidden")
     page.keyboard.press("f")
     assert page.is_visible("#over")
     page.keyboard.press("p")
@@ -133,8 +133,7 @@ def test_the_first_page_says_what_its_colours_mean(browser: Any, address: str) -
 def test_ids_are_copied(browser: Any, address: str) -> None:
     page = opened(browser, [], permissions=["clipboard-read", "clipboard-write"])
     page.goto(address + "/?tag=rain")
-    page.click("a[data-copy]")
-    page.wait_for_selector("text=2 ids copied")
+    click(page, "a[data-copy]", "text=2 ids copied")
     assert (
         page.evaluate("navigator.clipboard.readText()").splitlines()
         == page.locator(".tile .id").all_inner_texts()

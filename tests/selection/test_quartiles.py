@@ -33,9 +33,7 @@ def test_the_scale_file_of_a_folder_holds_the_same_numbers(tmp_path: Path) -> No
         made.write(tmp_path / "masks" / f"{k}.png", mask)
     classes = {"classes": ["sky", "road", "person"], "void": VOID}
     (tmp_path / "classes.json").write_text(json.dumps(classes))
-    fs.scale(
-        str(tmp_path / "masks"), classes=str(tmp_path / "classes.json"), output=str(tmp_path / "scale.json")
-    )
+    fs.scale(tmp_path / "masks", classes=tmp_path / "classes.json", output=tmp_path / "scale.json")
     assert json.loads((tmp_path / "scale.json").read_text())["classes"] == {
         "sky": {"n_images": 4, "t_min": 0.4375, "t_max": 0.8125},
         "road": {"n_images": 1, "t_min": 0.125, "t_max": 0.125},

@@ -4,12 +4,12 @@ numba.
 
 import ast
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import children
 from corrupted_images import GOLDEN, NAMES, PUBLISHED, digests
 
 HERE = Path(__file__).parents[1]
@@ -26,11 +26,7 @@ COMPILED = ("fog", "motion_blur")
 def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, str]:
     code = f"import corrupted_images; print(corrupted_images.digests({names!r}))"
     words = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])} | LESS | environment
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=words, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return ast.literal_eval(done.stdout)
+    return ast.literal_eval(children.python("-W", "ignore", "-c", code, env=words))
 
 
 @pytest.mark.slow
@@ -54,5 +50,4 @@ def test_the_check_above_can_fail() -> None:
         " print(c.digest(fs.stressors.corrupt(c.drawn_image(37, 45), 'fog', 1, seed=8, key='a')))"
     )
     words = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path]), "FAULTSCAPE_NUMBA": "0"}
-    done = subprocess.run([sys.executable, "-c", code], env=words, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() not in GOLDEN["fog"]
+    assert children.python("-c", code, env=words).strip() not in GOLDEN["fog"]

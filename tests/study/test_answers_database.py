@@ -313,9 +313,7 @@ def study(tmp_path: Path) -> Path:
     (tmp_path / "ids.csv").write_text("image\np1\np2\np3\n")
     (tmp_path / "classes.txt").write_text("cat\ndog\n")
     root = tmp_path / "study"
-    fs.collect(
-        str(root), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt")
-    )
+    fs.collect(root, tmp_path / "ids.csv", task="classification", classes=tmp_path / "classes.txt")
     return root
 
 
@@ -365,9 +363,7 @@ def test_the_database_of_another_study_is_refused(
     url = postgres.address()
     bound(study, url)
     other = tmp_path / "other"
-    fs.collect(
-        str(other), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt")
-    )
+    fs.collect(other, tmp_path / "ids.csv", task="classification", classes=tmp_path / "classes.txt")
     with refused(StudyError, "holds the answers of another study; name another database"):
         bind(other, url)
     settings = read_settings(other)

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
+import children
 from faultscape.verbs.status.consequences import copy_file
 
 ROWS = 4000
@@ -35,7 +34,7 @@ def test_a_data_base_is_copied_without_what_a_killed_writer_had_begun(tmp_path: 
         held.execute("CREATE TABLE answer (image TEXT, said TEXT)")
         held.executemany("INSERT INTO answer VALUES (?, 'yes')", [(f"image {k}" * 9,) for k in range(ROWS)])
         held.commit()
-    subprocess.run([sys.executable, "-c", KILLED, str(answers)], check=True)
+    children.python("-c", KILLED, answers)
     assert (tmp_path / "answers.sqlite-journal").stat().st_size > 0  # what SQLite goes back by
     shutil.copyfile(answers, tmp_path / "bytes.sqlite")
     assert "no" in said(tmp_path / "bytes.sqlite")  # a copy of its bytes alone holds what never counted

@@ -25,9 +25,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
 @pytest.fixture(scope="module")
 def ranked(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study that is ranked, to be copied."""
-    root = made.collected(corpus, tmp_path_factory.mktemp("ranked") / "study", shard_size=4)
-    fs.predict(root, corpus.models, engine="local")
-    fs.compare(root, engine="local")
+    root = Path(made.compared_study(corpus, tmp_path_factory.mktemp("ranked") / "study", shard_size=4))
     fs.select(root, maps=fs.options.MapRules(constraints="class"))
     fs.label.import_(root, str(corpus.truth))
     fs.rank(root, resamples=20, engine="local")

@@ -29,9 +29,7 @@ def study(tmp_path: Path) -> Path:
     (tmp_path / "classes.txt").write_text("cat\ndog\nhen\n")
     (tmp_path / "said.csv").write_text("image,label\np1,cat\np2,dog\np3,hen\n")
     (tmp_path / "answers.csv").write_text("image,class,annotator,answer\np1,cat,ann,yes\n")
-    fs.collect(
-        str(root), str(tmp_path / "ids.csv"), task="classification", classes=str(tmp_path / "classes.txt")
-    )
+    fs.collect(root, tmp_path / "ids.csv", task="classification", classes=tmp_path / "classes.txt")
     fs.predict(str(root), f"net={tmp_path / 'said.csv'}")
     return root
 

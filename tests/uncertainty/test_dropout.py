@@ -7,14 +7,7 @@ import pytest
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 
-
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    with torch.set_grad_enabled(False):
-        yield torch
+pytestmark = pytest.mark.usefixtures("no_gradients")
 
 
 def convolutions(torch):

@@ -11,14 +11,6 @@ from faultscape.errors import ModelError
 from refusals import refused
 
 
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
-
-
 def test_patches_with_withheld_pixels_are_never_drawn(torch) -> None:
     from faultscape.uncertainty.methods.embeddings import draw, patch_classes
 

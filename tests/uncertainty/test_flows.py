@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,6 @@ import pytest
 from faultscape.errors import MetricError, ModelError
 from flipped_bits import flip
 from refusals import refused
-
-
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
 
 
 def rough(torch, dimensions: int = 5, steps: int = 3, **how):
@@ -127,24 +120,33 @@ def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
     assert made.chosen == pytest.approx(entropy, abs=0.15)
 
 
-def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) -> None:
-    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
-
-    rows, plan = torch.randn(400, 3), FlowPlan(steps=40, batch=32, blocks=2, width=8)
-    whole = train_flow(rows, plan)
-    steps = iter(range(27))
+def stopping(ticks: int) -> Callable[[int], None]:
+    """What a training calls at each step, and which kills it once there were so many."""
+    steps = iter(range(ticks))
 
     def stop(number: int) -> None:
         for _ in range(number):
             if next(steps, None) is None:
                 raise KeyboardInterrupt
 
+    return stop
+
+
+def assert_same(torch, one, other) -> None:
+    assert (one.step, one.chosen, one.learnt) == (other.step, other.chosen, other.learnt)
+    for name, value in other.flow.state_dict().items():
+        assert torch.equal(value, one.flow.state_dict()[name]), name
+
+
+def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) -> None:
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
+
+    rows, plan = torch.randn(400, 3), FlowPlan(steps=40, batch=32, blocks=2, width=8)
+    whole = train_flow(rows, plan)
     with pytest.raises(KeyboardInterrupt):
-        train_flow(rows, plan, tmp_path / "flow", "key", tick=stop)
+        train_flow(rows, plan, tmp_path / "flow", "key", tick=stopping(27))
     again = train_flow(rows, plan, tmp_path / "flow", "key")
-    assert (again.step, again.chosen, again.learnt) == (whole.step, whole.chosen, whole.learnt)
-    for name, value in whole.flow.state_dict().items():
-        assert torch.equal(value, again.flow.state_dict()[name]), name
+    assert_same(torch, again, whole)
     assert not (tmp_path / "flow").exists()
 
 
@@ -160,22 +162,13 @@ def test_a_flow_whose_checkpoints_have_a_flipped_bit_ends_as_the_same_flow(
     plan = FlowPlan(40, rate=1e-2, batch=32, blocks=2, width=8)
     whole = train_flow(rows, plan)
     assert whole.step < 26  # the best flow is older than the last checkpoint
-    steps = iter(range(27))
-
-    def stop(number: int) -> None:
-        for _ in range(number):
-            if next(steps, None) is None:
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        train_flow(rows, plan, tmp_path / "flow", "key", tick=stop)
+        train_flow(rows, plan, tmp_path / "flow", "key", tick=stopping(27))
     held = checkpoints.found(tmp_path / "flow" / damaged)
     for path in held if damaged else held[-1:]:
         flip(path)
     again = train_flow(rows, plan, tmp_path / "flow", "key")
-    assert (again.step, again.chosen, again.learnt) == (whole.step, whole.chosen, whole.learnt)
-    for name, value in whole.flow.state_dict().items():
-        assert torch.equal(value, again.flow.state_dict()[name]), name
+    assert_same(torch, again, whole)
     assert torch.equal(torch.as_tensor(again.channels), torch.as_tensor(whole.channels))
 
 

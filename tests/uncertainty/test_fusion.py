@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
+from made_methods import Listed
 
 
 class Shifted:
@@ -46,15 +41,7 @@ def examples_of(torch, count: int = 6):
         features = torch.randn(2, 6, 8)
         features[0] += 4 * torch.from_numpy(anomaly == 1)
         made.append(Grids.of([features], np.random.default_rng(number).normal(size=(3, 6, 8)), anomaly))
-
-    class Examples:
-        def __len__(self) -> int:
-            return count
-
-        def __call__(self, number: int):
-            return [made[number]]
-
-    return Examples()
+    return Listed(made)
 
 
 def test_the_loss_is_that_of_its_definition(torch) -> None:

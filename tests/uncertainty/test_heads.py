@@ -11,16 +11,9 @@ import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from faultscape.uncertainty.catalogue import HEADS, head_named
 
+pytestmark = pytest.mark.usefixtures("no_gradients")
+
 WIDTH, CLASSES = 16, 5
-
-
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    with torch.set_grad_enabled(False):
-        yield torch
 
 
 @pytest.fixture

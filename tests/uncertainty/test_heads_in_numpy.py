@@ -12,16 +12,9 @@ from faultscape.errors import ModelError
 from faultscape.uncertainty.catalogue import head_named
 from refusals import refused
 
+pytestmark = pytest.mark.usefixtures("no_gradients")
+
 D, C, F = 6, 4, 32
-
-
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    with torch.set_grad_enabled(False):
-        yield torch
 
 
 def head_of(torch, name: str, **options):

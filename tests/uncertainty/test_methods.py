@@ -15,14 +15,6 @@ from faultscape.errors import MetricError, ModelError, OptionError
 from refusals import refused
 
 
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
-
-
 def nearest_in_small_blocks(queries, keys, k: int):
     """The nearest of four queries at a time, among 16 keys at a time."""
     from faultscape.uncertainty.methods import neighbours

@@ -17,16 +17,9 @@ from faultscape.errors import ModelError, OptionError
 from faultscape.uncertainty.networks.catalogue import BACKBONES, backbone_named
 from refusals import refused
 
+pytestmark = pytest.mark.usefixtures("no_gradients")
+
 CLASSES = tuple("abcde")
-
-
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    with torch.set_grad_enabled(False):
-        yield torch
 
 
 def build(name: str, **told):

@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
-
-
 def bilinear(grid: np.ndarray, sides: tuple[int, int]) -> np.ndarray:
     """Return a grid (h, w) at sides, corners not aligned, by its definition."""
     for axis, side in enumerate(sides):

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
+from made_methods import Listed
 
 
 def test_the_error_is_that_of_ssim_over_windows_of_five_cells(torch) -> None:
@@ -62,16 +57,7 @@ def examples_of(torch, *, objects: bool):
         other = torch.where(torch.from_numpy(anomaly) == 1, torch.randn(4, 8, 12) * 2, fine)
         return Grids.of([coarse, other], torch.randn(3, 8, 12).numpy(), anomaly)
 
-    made = [image() for _ in range(8)]
-
-    class Examples:
-        def __len__(self) -> int:
-            return len(made)
-
-        def __call__(self, number: int):
-            return [made[number]]
-
-    return Examples()
+    return Listed([image() for _ in range(8)])
 
 
 @pytest.mark.slow

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from faultscape.errors import MetricError, ModelError
+from made_methods import Listed
 from refusals import refused
-
-
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
 
 
 def grids(torch, count: int = 6, *, objects: bool = True):
@@ -28,15 +22,7 @@ def grids(torch, count: int = 6, *, objects: bool = True):
         image = torch.randn(3, 24, 32)
         features = torch.randn(5, 3, 4) + 4 * torch.from_numpy(anomaly[::2, ::2] == 1)
         made.append(Grids.of([image, features], np.random.default_rng(0).normal(size=(3, 6, 8)), anomaly))
-
-    class Examples:
-        def __len__(self) -> int:
-            return count
-
-        def __call__(self, number: int):
-            return [made[number]]
-
-    return Examples()
+    return Listed(made)
 
 
 def test_the_loss_is_that_of_its_definition(torch) -> None:

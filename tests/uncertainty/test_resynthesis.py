@@ -11,13 +11,6 @@ from faultscape.errors import MetricError, ModelError
 from refusals import refused
 
 
-@pytest.fixture
-def torch():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    return torch
-
-
 @pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("seed", range(5))
 def test_whole_instances_are_swapped_for_other_classes(seed: int) -> None:

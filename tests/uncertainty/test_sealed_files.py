@@ -20,14 +20,6 @@ from refusals import refused
 DAMAGED = "is damaged (its checksum is wrong)"
 
 
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
-
-
 def tensors_of(torch) -> dict:
     half = torch.arange(5).to(torch.bfloat16)
     return {"about": torch.ones(2, 3), "b": half, "none": torch.zeros(0), "one": torch.tensor(2)}

@@ -8,14 +8,6 @@ import pytest
 from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
 
 
-@pytest.fixture
-def torch():
-    import torch
-
-    torch.manual_seed(0)
-    return torch
-
-
 def test_divergences_and_entropies_of_dirichlets_are_those_of_torch(torch) -> None:
     from torch.distributions import Dirichlet, kl_divergence
 

@@ -32,9 +32,5 @@ def study(tmp_path: Path, clock: Clock) -> Path:  # noqa: ARG001 - whoever has a
     (tmp_path / "classes.json").write_text(
         '{"classes": [{"name": "cat"}, {"name": "dog", "synonyms": ["hound"]}]}'
     )
-    fs.collect(
-        str(tmp_path / "study"),
-        web=fs.options.WebImages(queries=True),
-        classes=str(tmp_path / "classes.json"),
-    )
+    fs.collect(tmp_path / "study", web=fs.options.WebImages(queries=True), classes=tmp_path / "classes.json")
     return tmp_path / "study"

@@ -59,18 +59,14 @@ def test_later_decisions_join_earlier_ones(
     reviewed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fs.collect(
-        str(reviewed),
-        web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n")),
+        reviewed, web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\np1,reject\n"))
     )
     fs.collect(
-        str(reviewed),
-        web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n")),
+        reviewed, web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np1,ACCEPT\np3,accept\n"))
     )
     assert ids(reviewed) == ["web/p0", "web/p1", "web/p3"]
     capsys.readouterr()
-    fs.collect(
-        str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n"))
-    )
+    fs.collect(reviewed, web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,reject\np3,\n")))
     assert "1 image accepted, 1 rejected, 2 left undecided" in (out := capsys.readouterr().out)
     assert "1 of the rejected images are already in the study and stay" in out
     assert read_decisions(reviewed / "web" / "accept.csv") == {"p0": "reject", "p1": "accept"}
@@ -79,7 +75,7 @@ def test_later_decisions_join_earlier_ones(
 
 def test_set_and_role_are_what_the_line_says(reviewed: Path, tmp_path: Path) -> None:
     fs.collect(
-        str(reviewed),
+        reviewed,
         web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")),
         set_="main",
         role="reference",
@@ -114,6 +110,4 @@ def test_decisions_that_cannot_be_are_told_and_nothing_enters(
 def test_a_picture_that_is_gone_is_told(reviewed: Path, tmp_path: Path) -> None:
     (reviewed / "web" / "pictures" / "p0.png").unlink()
     with refused(CorpusError, r"p0\.png is missing \(1 such\); download again"):
-        fs.collect(
-            str(reviewed), web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n"))
-        )
+        fs.collect(reviewed, web=fs.options.WebImages(accept=decided(tmp_path, "id,decision\np0,accept\n")))

@@ -80,7 +80,7 @@ def test_openverse_page_by_page(server: Server, study: Path, monkeypatch: pytest
 
     server.paths["/v1/images/"] = answer
     brought = fs.collect(
-        str(study),
+        study,
         **group_options(fs.collect, {"api": "openverse", "per_query": 22, "licence": "commercial", **ASK}),
     )
     assert (brought.came, brought.failed, brought.for_review) == (22, 0, 22)
@@ -112,7 +112,7 @@ def test_openverse_page_by_page(server: Server, study: Path, monkeypatch: pytest
     assert not (study / "corpus.parquet").exists()
     asked = len(server.asked)
     again = fs.collect(
-        str(study),
+        study,
         **group_options(fs.collect, {"api": "openverse", "per_query": 22, "licence": "commercial", **ASK}),
     )
     assert (again.came, again.for_review) == (0, 22)
@@ -246,7 +246,7 @@ def test_flickr_with_its_licences_its_window_and_its_pages(
     server.paths["/services/rest/"] = answer
     window = {"after": "2024-03-01", "before": "2024-04-01"}
     brought = fs.collect(
-        str(study), **group_options(fs.collect, {"api": "flickr", "licence": "modification", **window, **ASK})
+        study, **group_options(fs.collect, {"api": "flickr", "licence": "modification", **window, **ASK})
     )
     assert (brought.came, brought.failed) == (2, 0)
     calls = [about for path, about, _ in server.asked if path == "/services/rest/"]
@@ -367,7 +367,7 @@ def test_wikimedia_with_its_continuation_and_a_busy_server(
 
     server.paths["/w/api.php"] = answer
     brought = fs.collect(
-        str(study), **group_options(fs.collect, {"api": "wikimedia", "after": "2024-01-01", **ASK})
+        study, **group_options(fs.collect, {"api": "wikimedia", "after": "2024-01-01", **ASK})
     )
     assert (brought.came, brought.failed) == (2, 1)
     assert 5.0 in clock.slept

@@ -59,9 +59,7 @@ def kept(study: Path) -> list[str]:
 
 def test_a_list_is_downloaded_and_nothing_enters_the_corpus(server: Server, study: Path) -> None:
     urls = [server.picture(f"/{k}.png", picture(k)) for k in range(3)]
-    brought = fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, *urls, urls[0]), **FAST})
-    )
+    brought = fs.collect(study, **group_options(fs.collect, {"urls": listed(study, *urls, urls[0]), **FAST}))
     assert (brought.came, brought.there, brought.left_out, brought.failed, brought.for_review) == (
         3,
         0,
@@ -129,18 +127,8 @@ def test_a_killed_download_leaves_no_half_file_and_goes_on(server: Server, study
     urls = [server.picture(f"/{k}.png", data) for k, data in enumerate(good)]
     server.paths["/2.png"] = (200, {"Content-Type": "image/png", "Content-Length": str(10**6)}, good[2][:100])
     server.hold.add("/2.png")
-    words = [
-        sys.executable,
-        "-m",
-        "faultscape",
-        "collect",
-        str(study),
-        "--urls",
-        listed(study, *urls),
-        "--rate",
-        "1000",
-    ]
-    run = subprocess.Popen(words)
+    words = ["collect", str(study), "--urls", listed(study, *urls), "--rate", "1000"]
+    run = subprocess.Popen([sys.executable, "-m", "faultscape", *words])
     assert server.held.wait(60)
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
@@ -202,7 +190,7 @@ def test_a_decompression_bomb_is_refused(
 ) -> None:
     monkeypatch.setattr("faultscape.formats.guard.MAX_PIXELS", 1000)
     fs.collect(
-        str(study),
+        study,
         **group_options(fs.collect, {"urls": listed(study, server.picture("/bomb.png", picture(1))), **FAST}),
     )
     assert "more than 1000 pixels" in reasons(study)["bomb.png"]
@@ -254,19 +242,18 @@ def test_the_smallest_size_counts_and_a_looser_one_lets_more_in(server: Server, 
         for w, h in ((64, 48), (63, 48), (64, 47), (128, 96))
     ]
     brought = fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "64x48", **FAST})
+        study, **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "64x48", **FAST})
     )
     assert (brought.came, brought.left_out) == (2, 2)
     assert reasons(study)["63x48.png"] == "its 63 x 48 pixels are below --min-size 64x48"
     assert (
         fs.collect(
-            str(study),
-            **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": (64, 48), **FAST}),
+            study, **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": (64, 48), **FAST})
         ).came
         == 0
     )
     looser = fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "32x32", **FAST})
+        study, **group_options(fs.collect, {"urls": listed(study, *urls), "min_size": "32x32", **FAST})
     )
     assert (looser.came, looser.there, looser.for_review) == (2, 2, 4)
     assert [server.times(f"/{name}.png") for name in ("64x48", "63x48", "128x96")] == [1, 2, 1]
@@ -284,7 +271,7 @@ def test_only_pictures_that_can_be_seen_through(server: Server, study: Path) -> 
         server.picture("/key.png", grey.getvalue()),
     ]
     brought = fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, **FAST})
+        study, **group_options(fs.collect, {"urls": listed(study, *urls), "transparent": True, **FAST})
     )
     assert (brought.came, brought.left_out) == (1, 4)
     assert read_pictures(study)[urls[0]].transparent == 0.5
@@ -306,7 +293,7 @@ def test_a_cut_out_object_has_a_hundredth_that_is_clear_and_a_hundredth_that_is_
 
     urls = [server.picture(f"/{clear}.png", see_through(clear)) for clear in (9, 10, 990, 991)]
     fs.collect(
-        str(study),
+        study,
         **group_options(
             fs.collect, {"urls": listed(study, *urls), "transparent": True, "min_size": "8x8", **FAST}
         ),
@@ -318,7 +305,7 @@ def test_the_window_of_dates_holds_its_first_day_and_not_its_last(server: Server
     days = {"a": "2024-02-29", "b": "2024-03-01", "c": "2024-03-31T23:59:59Z", "d": "2024-04-01", "e": ""}
     rows = [{"url": server.picture(f"/{k}.png", picture(ord(k))), "date": d} for k, d in days.items()]
     brought = fs.collect(
-        str(study),
+        study,
         **group_options(
             fs.collect, {"urls": table(study, *rows), "after": "2024-03-01", "before": "2024-04-01", **FAST}
         ),
@@ -392,15 +379,13 @@ def test_a_list_that_is_none_is_told(study: Path, name: str, text: str | bytes |
 
 def test_a_damaged_table_of_pictures_is_told(server: Server, study: Path) -> None:
     fs.collect(
-        str(study),
+        study,
         **group_options(fs.collect, {"urls": listed(study, server.picture("/a.png", picture(1))), **FAST}),
     )
     path = study / "web" / "pictures.csv"
     path.write_text(path.read_text().replace(",64,48,", ",many,48,"))
     with refused(StudyError, r"pictures\.csv is damaged"):
-        fs.collect(
-            str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/a.png"), **FAST})
-        )
+        fs.collect(study, **group_options(fs.collect, {"urls": listed(study, f"{server.url}/a.png"), **FAST}))
 
 
 def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_path: Path) -> None:
@@ -410,8 +395,8 @@ def test_the_same_list_makes_the_same_bytes(server: Server, study: Path, tmp_pat
     (tmp_path / "elsewhere").mkdir()
     other = tmp_path / "elsewhere" / "study"
     fs.collect(
-        str(other),
-        classes=str(tmp_path / "classes.json"),
+        other,
+        classes=tmp_path / "classes.json",
         **group_options(fs.collect, {"urls": listed(study, *urls), **FAST}),
     )
     names = [
@@ -427,7 +412,7 @@ def test_where_nothing_came_the_line_says_why_and_sends_nobody_to_an_empty_page(
     server: Server, study: Path
 ) -> None:
     brought = fs.collect(
-        str(study), **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST})
+        study, **group_options(fs.collect, {"urls": listed(study, f"{server.url}/gone.png"), **FAST})
     )
     assert "0 new images, 1 could not be downloaded (failures.csv); the first: " in repr(brought)
     assert "gone.png: " in repr(brought)

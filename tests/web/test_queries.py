@@ -55,9 +55,7 @@ def write_wordnet(folder: Path) -> Path:
 
 
 def test_terms_are_names_synonyms_and_pairs_and_never_the_background(tmp_path: Path) -> None:
-    made = fs.collect(
-        str(tmp_path / "s"), web=fs.options.WebImages(queries=True), classes=class_file(tmp_path)
-    )
+    made = fs.collect(tmp_path / "s", web=fs.options.WebImages(queries=True), classes=class_file(tmp_path))
     assert lines(tmp_path / "s") == [
         ("dining table", "class", "dining_table"),
         ("board", "synonym", "dining_table"),
@@ -78,7 +76,7 @@ def test_synonyms_stay_in_the_study_and_make_nothing_stale(
     fs.collect(str(study), web=fs.options.WebImages(queries=True), classes=class_file(tmp_path))
     assert read_settings(study).class_list.synonyms == {"dining_table": ("board",), "dog": ("hound",)}
     fs.collect(
-        str(study),
+        study,
         web=fs.options.WebImages(queries=True),
         classes=class_file(tmp_path, synonyms={"cat": ["kitten"]}),
     )
@@ -104,7 +102,7 @@ def test_wrong_synonyms_are_told(tmp_path: Path, synonyms: object, words: str) -
 def test_wordnet_gives_the_first_sense_and_its_hyponyms_when_asked(tmp_path: Path) -> None:
     folder, study = write_wordnet(tmp_path / "dict"), tmp_path / "s"
     made = fs.collect(
-        str(study),
+        study,
         web=fs.options.WebImages(queries=True, wordnet=str(folder.parent)),
         classes=class_file(tmp_path),
     )
@@ -144,7 +142,7 @@ def test_what_a_person_did_to_the_file_stays(tmp_path: Path) -> None:
     assert queries[-2:] == ["a cat beside a dog", "my own words"]
     assert (again.new, again.kinds[""]) == (0, 1)
     more = fs.collect(
-        str(study),
+        study,
         web=fs.options.WebImages(queries=True),
         classes=class_file(tmp_path, synonyms={"dog": ["hound", "pooch"]}),
     )

@@ -10,9 +10,9 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Required, TypedDict
+from typing import Required, TypedDict, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from faultscape.metrics.overlaps import over_under
 from faultscape.metrics.overlaps.region_counts import count_regions
 from faultscape.nouns import Classes, Definition, Pairs
 
+T = TypeVar("T")
 REGIONS, PQ = ON_MAPS = ("regions", "pq")
 
 
@@ -151,17 +152,9 @@ def of_regions(maps: Sequence[np.ndarray | None], classes: Classes) -> np.ndarra
     >>> of_regions([whole, torn], resolve(2, background=0)).round(4).tolist()
     [[nan, 0.2384], [0.2384, nan]]
     """
-    out = np.full((len(maps), len(maps)), np.nan)
-    void = [one is not None and int(one.max()) >= len(classes) for one in maps]
-    for first, second in np.ndindex(out.shape):
-        truth, said = maps[first], maps[second]
-        if truth is None or said is None or first == second:
-            continue
-        if first > second and not (void[first] or void[second]):
-            out[first, second] = out[second, first]  # torn one way is run together the other way
-        else:
-            out[first, second] = _agreement(truth, said, classes)
-    return out
+    # without void, torn one way is run together the other way
+    whole = [one is not None and int(one.max()) < len(classes) for one in maps]
+    return _of_pairs(maps, whole, lambda truth, said: _agreement(truth, said, classes))
 
 
 def of_segments(segments: Sequence[Segments | None], classes: Classes) -> np.ndarray:
@@ -170,16 +163,24 @@ def of_segments(segments: Sequence[Segments | None], classes: Classes) -> np.nda
 
     The mean is over the classes of either one; two without any segment that counts agree.
     """
-    out = np.full((len(segments), len(segments)), np.nan)
+    # without void and crowds, missed one way is invented the other way
     plain = [one is not None and int(one.numbers.min()) >= 0 and not one.crowd.any() for one in segments]
+    return _of_pairs(segments, plain, lambda truth, said: segment_quality(truth, said, len(classes)))
+
+
+def _of_pairs(
+    given: Sequence[T | None], symmetric: Sequence[bool], agreement: Callable[[T, T], float]
+) -> np.ndarray:
+    """Return (J, J) agreements; those of two ``symmetric`` ones are the same in both orders."""
+    out = np.full((len(given), len(given)), np.nan)
     for first, second in np.ndindex(out.shape):
-        truth, said = segments[first], segments[second]
+        truth, said = given[first], given[second]
         if truth is None or said is None or first == second:
             continue
-        if first > second and plain[first] and plain[second]:
-            out[first, second] = out[second, first]  # missed one way is invented the other way
-            continue
-        out[first, second] = segment_quality(truth, said, len(classes))
+        if first > second and symmetric[first] and symmetric[second]:
+            out[first, second] = out[second, first]
+        else:
+            out[first, second] = agreement(truth, said)
     return out
 
 

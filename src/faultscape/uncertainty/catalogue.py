@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from faultscape.uncertainty.heads.channels import Head
 
 Value = float | int | bool | str
+# {option: (whether a value fits, what one must be)}
+Fitting = Mapping[str, tuple[Callable[[Value], bool], str]]
 _MEMBERS = {"members": 3, "fast_start": "normal", "spread": 0.5}
 _PROCESS = {
     "features": 1024,
@@ -56,16 +58,20 @@ class HeadKind:
 
     def check(self, told: Mapping[str, Value]) -> None:
         """Raise OptionError for an unknown option of this head, or an invalid value."""
-        if unknown := next((key for key in told if key not in self.options), None):
-            known = ", ".join(self.options) or "no options"
-            raise OptionError(
-                f"head {self.name} has no option {unknown!r}; it has"
-                f" {known}.{closest(unknown, [*self.options])}"
-            )
-        for key, value in told.items():
-            fits, words = _FITTING.get(key, (lambda _: True, ""))
-            if not fits(value):
-                raise OptionError(f"head {self.name}: {key} is {words}; got {value!r}")
+        check_options(f"head {self.name}", told, self.options, _FITTING)
+
+
+def check_options(
+    what: str, told: Mapping[str, Value], options: Mapping[str, Value], fitting: Fitting
+) -> None:
+    """Raise OptionError for an unknown option of a head or a method, or an invalid value."""
+    if unknown := next((key for key in told if key not in options), None):
+        known = ", ".join(options) or "no options"
+        raise OptionError(f"{what} has no option {unknown!r}; it has {known}.{closest(unknown, [*options])}")
+    for key, value in told.items():
+        fits, words = fitting.get(key, (lambda _: True, ""))
+        if not fits(value):
+            raise OptionError(f"{what}: {key} is {words}; got {value!r}")
 
 
 def _whole(least: int) -> Callable[[Value], bool]:
@@ -78,7 +84,7 @@ def _number(low: float, high: float = 1e9, *, above: bool = False) -> Callable[[
     )
 
 
-_FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
+_FITTING: Fitting = {
     **{
         key: (_whole(1), "a whole number, 1 or more") for key in ("members", "features", "factors", "samples")
     },

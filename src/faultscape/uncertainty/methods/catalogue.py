@@ -15,12 +15,12 @@ this way has the flag ``tuned-with-ood``. A fitted method is a scorer of its mod
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faultscape.errors import OptionError, closest
-from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.catalogue import Fitting, Value, check_options
 
 Taps = Literal["none", "one", "several", "pair", "image", "again", "parts"]
 Negatives = Literal["no", "may", "must"]
@@ -73,16 +73,7 @@ class Method:
 
     def check(self, told: Mapping[str, Value]) -> None:
         """Raise OptionError for an unknown option of this method, or an invalid value."""
-        if unknown := next((key for key in told if key not in self.options), None):
-            known = ", ".join(self.options) or "no options"
-            raise OptionError(
-                f"method {self.name} has no option {unknown!r}; it has"
-                f" {known}.{closest(unknown, [*self.options])}"
-            )
-        for key, value in told.items():
-            fits, words = _FITTING.get(key, (lambda _: True, ""))
-            if not fits(value):
-                raise OptionError(f"method {self.name}: {key} is {words}; got {value!r}")
+        check_options(f"method {self.name}", told, self.options, _FITTING)
 
 
 def _whole(value: Value) -> bool:
@@ -93,7 +84,7 @@ def _above(value: Value) -> bool:
     return isinstance(value, int | float) and value > 0
 
 
-_FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
+_FITTING: Fitting = {
     **dict.fromkeys(
         ("k", "steps", "batch", "blocks", "width", "depth"), (_whole, "a whole number, 1 or more")
     ),
