@@ -75,8 +75,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """The results of a step: its number from 1, the loss, the rate, the gradient norm before clipping, and
-    the validation results after it.
+    """The results of a step: its number from 1, the loss, the rate, the gradient norm before clipping, its
+    seconds, the validation results after it, and the seconds of earlier runs that it goes on from.
     """
 
     step: int
@@ -85,6 +85,7 @@ class Step:
     norm: float
     seconds: float
     found: dict[str, float] = field(default_factory=dict)
+    before: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -120,13 +121,14 @@ def train(
     own = _optimiser(net, plan)
     about = checkpoints.read(folder, key, net, own, say)
     done = int(about["step"])
+    before = float(about.get("seconds", 0.0))
     total = plan.all_steps(task.an_epoch)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     options = LossOptions(task.loss, plan.outside_weight, task.smoothing)
     shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
     channels = channels_of(net)
-    saved = time.monotonic()
+    started = saved = time.monotonic()
     batches = _batches(plan, task, range(done, total), machine.readers, channels)
     if "scaler" in about and accelerator.scaler is not None:
         accelerator.scaler.load_state_dict(about["scaler"])
@@ -153,9 +155,10 @@ def train(
         net.train()
         if not last and time.monotonic() - saved >= machine.every:
             more = {} if accelerator.scaler is None else {"scaler": accelerator.scaler.state_dict()}
-            checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most, **more})
+            more |= {"at_once": shares.most, "seconds": before + time.monotonic() - started}
+            checkpoints.write(folder, step + 1, key, net, own, more)
             saved = time.monotonic()
-        yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
+        yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found, before)
     accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as in use
 
 
