@@ -1,5 +1,5 @@
 """Studies of any size from a few made pictures and maps, used again and again: as files to collect and
-predict from, or as predict would leave them.
+predict from, or as predict or compare would leave them.
 
 Conventions: a picture's file is a link to one of some files, so that a million of them take a million names
 and no more: as many maps as a shard has images (fewer of large ones), cut from some scenes, so that nothing
@@ -21,10 +21,13 @@ from made_maps import maps
 
 from faultscape.classes.class_lists import resolve
 from faultscape.maps import runs
+from faultscape.reading.pairs import count_shard, wanted
+from faultscape.reading.study import opened
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
-from faultscape.study.tables import label_maps
+from faultscape.study.tables import label_maps, pairs
 from faultscape.study.tables.corpus import part_name, put_tables
+from faultscape.study.tables.removed_images import whole_shard
 
 CLASSES, SHARD, SCENES = 12, 1024, 40
 _AT_ONCE = 1 << 16
@@ -117,3 +120,30 @@ def write_predicted(root: Path, images: int, models: int, side: int, shard: int 
             stored = [label_maps.StoredMap(identity(k), codes[k % len(codes)]) for k in places]
             parts[part_name(number)] = Part(label_maps.put_maps(where, number, stored), len(stored), "")
         write_manifest(where, parts)
+
+
+def write_compared(root: Path, images: int, models: int, side: int, shard: int = SHARD) -> None:
+    """Write a study as compare would leave it: the counts of one shard, through the kernels, serve for all,
+    whose maps are the same.
+    """
+    write_predicted(root, images, models, side, shard)
+    study = opened(root)
+    parts = wanted(study, sorted(study.shard_sizes), [])
+    maps = {name: study.manifest(label_maps.predictions(root, name)) for name in names(models)}
+    first = [part for part in parts if part.shard == 0]
+    digests = {name: manifest[part_name(0)].sha256 for name, manifest in maps.items()}
+    made = count_shard(
+        root, study.settings, whole_shard(root, 0), first, digests, {}, lambda _: None, lambda _: None
+    )
+    codes = {
+        part.name: pairs.read_counts(pairs.folder(root, part.name), part, made[part.name, part.part])[1]
+        for part in first
+    }
+    manifests: dict[str, dict[str, Part]] = {name: {} for name in codes}
+    for part in parts:
+        ids = [identity(k) for k in range(part.shard * shard, min(images, (part.shard + 1) * shard))]
+        counts = codes[part.name].slice(0, len(ids)).to_pylist()
+        sha = pairs.put_counts(pairs.folder(root, part.name), part, ids, counts)
+        manifests[part.name][part.part] = Part(sha, len(ids), part.key)
+    for name, manifest in manifests.items():
+        write_manifest(pairs.folder(root, name), manifest)

@@ -3,6 +3,7 @@ real store and kernels.
 
     python benchmarks/scale.py 1000 10000 100000                  # all stages, from files: 20 minutes on two cores
     python benchmarks/scale.py --made 1000000                     # maps put into the store by hand: compare, select, status
+    python benchmarks/scale.py --made --stages select 1000000     # counts of pairs, too
     python benchmarks/scale.py --made --stages predict 1000000    # of maps in folders, or with --flat in one
     python benchmarks/scale.py --side 512 1000 10000
     python benchmarks/scale.py --stages compare,select 10000      # in parts: what these need is made without being measured
@@ -82,8 +83,10 @@ def simulate(
         made_study.write_files(place, images, models, side, photos=files, flat=flat)
         maps = {name: str(place / "maps" / name) for name in names}
         calls["predict"] = calls["again"] = lambda: measure_cost("predict", str(study), maps, **engine)
-    else:
+    elif "compare" in stages:
         made_study.write_predicted(study, images, models, side)
+    else:
+        made_study.write_compared(study, images, models, side)
     if files:
         photos = str(place / "photos")
         calls = {

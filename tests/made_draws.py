@@ -15,7 +15,18 @@ from faultscape.ranking.drawn.scores import Expected
 from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.standings import Standings
 
-_OF_DRAWS = ("rest", "lost", "elsewhere", "partly", "population", "widen", "where", "anytime")
+_OF_DRAWS = (
+    "rest",
+    "lost",
+    "elsewhere",
+    "partly",
+    "population",
+    "widen",
+    "where",
+    "anytime",
+    "votes",
+    "voices",
+)
 _OF_PANEL = ("keys", "groups", "discarded")
 
 

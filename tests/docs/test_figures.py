@@ -151,6 +151,25 @@ def test_the_page_of_points_shows_what_its_file_says() -> None:
 
 
 @pytest.mark.usefixtures("figures")
+def test_the_page_of_ways_to_choose_shows_what_its_files_say() -> None:
+    tables = load("tables")
+    curve = {(row["way"], row["images"]): row for row in tables.read_rows("loop")}
+    needed = {row["way"]: row for row in tables.read_rows("loop_needed")}
+    shown = {row["way"]: row for row in tables.read_table("loop", "way", "images needed")}
+    assert list(shown) == list(needed)
+    for way, row in shown.items():
+        ends = [needed[way][name].replace("inf", "> 80") for name in ("needed", "least", "most")]
+        assert row["images needed"] == f"{ends[0]} ({ends[1]} to {ends[2]})"
+        held = {images: curve[way, images] for images in ("10", "20", "40", "80")}
+        if way == "uniform":
+            assert all(row[k] == f"{100 * float(one['miou']):.1f} %" for k, one in held.items())
+            continue
+        for heading, one in (held | {"mean of these": needed[way]}).items():
+            points = [round(100 * float(one[name]), 1) + 0.0 for name in ("difference", "low", "high")]
+            assert row[heading] == "{:+.1f} [{:+.1f}, {:+.1f}]".format(*points)
+
+
+@pytest.mark.usefixtures("figures")
 def test_numbers_are_read_as_the_pages_write_them() -> None:
     tables = load("tables")
     assert tables.numbers("**.910**") == [0.91]

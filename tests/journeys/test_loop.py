@@ -172,6 +172,9 @@ def test_status_goes_on_with_a_round_that_was_killed(
     assert anew.whys(study)["loop", ""] == ("labels came",)
     assert "to judge on: other-1-judge" in fs.loop(study, engine="local").waits
     assert ("loop", "") not in anew.whys(study)
+    made_training.label(trained, fs.Study(study).selection("other-1-judge").now.images)
+    (found,) = fs.loop(study, engine="local").rounds
+    assert found.seconds > 0  # also of a line that died after training
 
 
 def test_a_page_shows_each_round_that_is_written(

@@ -113,6 +113,7 @@ def test_the_command_line_writes_what_python_returns(
         "points",
         "notes",
         "provenance",
+        "mix",
         "pool",
     ]
     assert raw["labels"] == {"used": 0, "selection": None, "selector": None, "temperature": None}

@@ -106,7 +106,7 @@ def test_before_anybody_clicks_a_plan_says_how_many_points_close_models_need(stu
     told = repr(found)
     assert "Points or maps: to tell models apart, all pairs at once, with 95 % confidence" in told
     assert "  models 1.5 apart" in told
-    assert "Choices between two maps answer none of this" in " ".join(told.split())
+    assert "Points tell the pooled mIoU, masks and choices the mean over images" in " ".join(told.split())
     assert "Models that close stay open until then" in " ".join(told.split())
     assert f"\n  faultscape select {study} --points 300\n" in told
     assert all(len(line) <= 80 for line in told.splitlines() if not line.startswith("  faultscape"))

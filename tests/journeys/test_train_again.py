@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import faultscape as fs
 from faultscape.errors import ModelError
+from faultscape.verbs.train import training_record
 from flipped_bits import flip
 from made_training import FEW, ONE, Trained
 from refusals import refused, told
@@ -156,6 +158,32 @@ def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(
     fs.train(study, "one", backbone=own, plan=ONE, seed=3)
     assert not Path(made.folder, "checkpoint").exists()
     assert len(Path(made.folder, "log.csv").read_text().splitlines()) == 2
+
+
+def test_the_time_of_a_run_that_was_killed_counts(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.uncertainty.training import checkpoints, loop
+    from faultscape.verbs.train import train_network
+
+    write = checkpoints.write
+
+    def long_ago(folder, step, key, net, optimiser, more):
+        write(folder, step, key, net, optimiser, {**more, "seconds": more["seconds"] + 600})
+        if step == 3:
+            raise KeyboardInterrupt
+
+    line = {"backbone": trained.own, "plan": replace(ONE, steps=5)}
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "write", long_ago)
+        patch.setattr(train_network, "Machine", partial(loop.Machine, every=0.0))
+        with pytest.raises(KeyboardInterrupt):
+            fs.train(trained.study, "five", **line)
+    made = fs.train(trained.study, "five", **line)
+    assert 600 < made.seconds < 1200
+    assert "5 steps on 8 images in 10 min" in repr(made)
+    training = training_record.read_training(Path(made.folder))
+    assert training is not None
+    assert (training["steps"], round(training["minutes"])) == (5, 10)
+    assert fs.train(trained.study, "five", **line).seconds == made.seconds
 
 
 def test_a_kill_while_a_network_is_written_leaves_none_that_is_half_another(

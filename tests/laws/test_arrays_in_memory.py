@@ -232,6 +232,18 @@ CASES: dict[str, Case] = {
             "drawn": np.arange(8),
         },
     ),
+    "ranking.with_choices": Case(
+        lambda losses, probability, pairs, said, asked: fs.ranking.with_choices(
+            losses, probability, 12, fs.ranking.Preferences(pairs, said, asked)
+        ),
+        {
+            "losses": LOSSES,
+            "probability": np.full(10, 0.1),
+            "pairs": np.array([[0, 1], [1, 2]]),
+            "said": np.sign(RNG.random((2, 10)) - 0.5),
+            "asked": np.array([10, 9]),
+        },
+    ),
     **_room(
         "ranking",
         "pair_counts",

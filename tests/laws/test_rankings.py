@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -98,13 +99,19 @@ def of_near(order: list[int], correct: np.ndarray = RIGHT) -> Standings:
 
 
 def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
-    """Thirty images of a pool of forty, drawn with uneven chances, and labels of twelve on which models do
-    not differ.
+    """Thirty-eight images of a pool of forty, drawn with uneven chances, of which the first thirty have labels
+    and all have choices, and labels of twelve on which models do not differ.
     """
     rows = [
         Draw("vma", 1, k + 1, image, 1.0, float(PREFERRED[k] / LEFT[k]), len(POOL))
-        for k, image in enumerate(POOL[:30])
+        for k, image in enumerate(POOL[:38])
     ]
+    better = np.sign(accuracy[:, None] - accuracy)
+    votes = {
+        (image, MODELS[a], MODELS[b]): {"ann": float(better[a, b, k] + 1) / 2}
+        for k, image in enumerate(POOL[:38])
+        for a, b in combinations(range(4), 2)
+    }
     names, rest = [MODELS[k] for k in order], (np.full((4, 12), 0.9), 60)
     return draw_rankings(
         names,
@@ -114,6 +121,7 @@ def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
         proxy=PROXY[order],
         pool=POOL,
         rest=rest,
+        votes=votes,
         resamples=0,
         extra=[OWN],
         learns=True,

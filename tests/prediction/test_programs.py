@@ -116,13 +116,18 @@ def test_a_program_that_destroys_what_it_is_given_leaves_the_photos_as_they_were
     ("command", "words"),
     [
         ("{program} dies", r"exited with status 3 and wrote no map: I give up"),
-        ("exec:no-such-program-here -x", "program no-such-program-here not found, or not executable"),
-        ("exec:segment 'unclosed", "is not a command line: No closing quotation"),
+        ("exec:no-such-program-here -x", "program no-such-program-here not found; give its path"),
+        ("exec:photos/p0.png", r"photos/p0.png is not executable; allow it with `chmod \+x photos/p0.png`"),
+        (
+            "exec:segment 'unclosed",
+            "is not a command line: No closing quotation; every quotation mark needs a second one",
+        ),
     ],
 )
 def test_a_program_that_gives_nothing_is_one_sentence(
-    study: Path, program: str, command: str, words: str
+    study: Path, program: str, command: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(study.parent)
     with refused(fs.errors.FaultscapeError, words) as caught:
         run(study, command.format(program=program) if "{program}" in command else command)
     assert "\n" not in str(caught.value)

@@ -124,11 +124,14 @@ def twin(shares, about: BoxLabels, colours: np.ndarray, inside: np.ndarray, weig
         for (y, x), classes in open_.items()
         if len(classes) < CLASSES and classes
     ]
-    projected = []
+    projected, number = [], 0
     for (channel, left, top, right, bottom), (rows, columns) in zip(boxes, about.spans.tolist(), strict=True):
         part = shares[channel, top:bottom, left:right]
         lines = [[row.max() for row in part]] * rows + [[column.max() for column in part.T]] * columns
-        projected += [1 - 2 * sum(line) / (sum(one**2 for one in line) + len(line)) for line in lines]
+        number += sum(map(len, lines))
+        projected += [
+            len(line) * (1 - 2 * sum(line) / (sum(one**2 for one in line) + len(line))) for line in lines
+        ]
     pairs = []
     for (y, x), classes in open_.items():
         for down, right in ((0, 2), (2, -2), (2, 0), (2, 2)):
@@ -140,7 +143,7 @@ def twin(shares, about: BoxLabels, colours: np.ndarray, inside: np.ndarray, weig
                 pairs.append(-torch.log((shares[:, y, x] * shares[:, *other]).sum()))
     assert all((outside, projected, pairs))
     means = [
-        torch.stack(one).sum() / number for one, number in ((outside, len(outside)), (projected, len(boxes)))
+        torch.stack(one).sum() / number for one, number in ((outside, len(outside)), (projected, number))
     ]
     return sum(means, weight * torch.stack(pairs).mean())
 
@@ -207,7 +210,7 @@ def test_what_boxes_leave_no_class_is_said_nothing_of_and_withheld_pixels_neithe
     assert target.excluded[:, 0].tolist() == [[False] * 6, [True, True, False, False, False, False]]
     assert target.boxes.tolist() == [[0, 0, 0, 2, 2]]
     assert np.argwhere(target.alike).tolist() == [[0, 0, 0], [0, 1, 0]]  # columns 3 and 4 are withheld
-    assert target.counts == (4, 1, 2)
+    assert target.counts == (4, 4, 2)
 
 
 def test_training_with_boxes_ends_in_the_same_bytes_after_a_kill_and_learns(tmp_path: Path) -> None:
@@ -215,17 +218,18 @@ def test_training_with_boxes_ends_in_the_same_bytes_after_a_kill_and_learns(tmp_
 
     from faultscape.uncertainty.training.loop import Machine, Task, train
 
-    kept = [masks(seed, (32, 24), classes=CLASSES) for seed in range(6)]
+    kept, shown = [masks(seed, (32, 24), classes=CLASSES) for seed in range(6)], list[int]()
     plan = replace(PLAN, steps=40, batch=4, rate=0.03, crop=(24, 16), scale=(1.0, 1.2))
 
     def read(number: int) -> tuple[np.ndarray, np.ndarray]:
+        shown.append(number)
         return COLOURS[kept[number]], np.full(kept[number].shape, IGNORED, np.int16)
 
     def steps_of(folder: Path, every: float):
         torch.manual_seed(3)
         layers = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, CLASSES, 1)
         net = fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "linear")
-        task = Task(len(kept), read, boxes=lambda number: boxes_of(kept[number]))
+        task = Task(len(kept), read, boxes=lambda number: boxes_of(kept[number]), masked=2)
         return net, train(net, plan, task, folder, "key", Machine(every=every), say=lambda _: None)
 
     threads = torch.get_num_threads()
@@ -233,6 +237,7 @@ def test_training_with_boxes_ends_in_the_same_bytes_after_a_kill_and_learns(tmp_
     try:
         whole_net, steps = steps_of(tmp_path / "whole", 1e9)
         losses = [step.loss for step in steps]
+        assert sum(number < 2 for number in shown) == len(shown) / 2  # as if only these had masks
         killed, steps = steps_of(tmp_path / "killed", 0)
         for step in steps:
             if step.step == 9:

@@ -69,10 +69,13 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path, 
     whole, first, second = (network(torch, "batch-ensemble", members=2) for _ in range(3))
     losses = [step.loss for step in steps_of(torch, tmp_path / "a", whole, new=new)]
     killed = steps_of(torch, tmp_path / "b", first, new=new)
-    before = [next(killed).loss for _ in range(4)]
+    before = [next(killed) for _ in range(4)]
     killed.close()
-    after = [step.loss for step in steps_of(torch, tmp_path / "b", second, new=new)]
-    assert before + after == losses
+    after = [*steps_of(torch, tmp_path / "b", second, new=new)]
+    assert [step.loss for step in [*before, *after]] == losses
+    assert {step.before for step in before} == {0.0}
+    (spent,) = {step.before for step in after}
+    assert spent > sum(step.seconds for step in before[:3])  # the last was told after its checkpoint
     for name, value in whole.state_dict().items():
         assert torch.equal(value, second.state_dict()[name]), name
 

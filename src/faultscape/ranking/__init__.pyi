@@ -5,6 +5,8 @@ from .catalogue import RANKINGS as RANKINGS
 from .catalogue import Ranking as Ranking
 from .catalogue import find_ranking as find_ranking
 from .classifiers import classifier_rankings as classifier_rankings
+from .drawn.choice_control import Preferences as Preferences
+from .drawn.choice_control import with_choices as with_choices
 from .drawn.estimate_intervals import difference_intervals as difference_intervals
 from .drawn.estimate_intervals import loss_intervals as loss_intervals
 from .drawn.estimate_intervals import margin_intervals as margin_intervals

@@ -29,7 +29,7 @@ from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Draw, Point, Row
 from faultscape.ranking.choice_shares import choice_strengths
-from faultscape.ranking.drawn import anytime, estimates
+from faultscape.ranking.drawn import anytime, choice_control, estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.borda import borda
 from faultscape.ranking.methods.bradley_terry import reuse_strengths
@@ -242,6 +242,20 @@ RANKINGS: tuple[Ranking, ...] = (
         anytime.evidence,
         "share",
         "student",
+        score=_PER_IMAGE + " over all images that could be drawn, estimated",
+    ),
+    Ranking(
+        "with_choices",
+        "Mean, with choices",
+        "Mean + choices",
+        "masks as prediction_powered counts them, with differences corrected by what people chose between two"
+        " models on more of the drawn images",
+        "Neyman 1938; Angelopoulos et al. 2023; joint control ours",
+        UNBIASED,
+        "draws",
+        choice_control.with_choices,
+        "share",
+        "wilson",
         score=_PER_IMAGE + " over all images that could be drawn, estimated",
     ),
     Ranking(
@@ -552,5 +566,12 @@ def ordered(
     usable = [name for name, said in rankings.items() if not said.unusable]
     chosen = BEST if chosen == CHANCE and goal == "best" else chosen
     # looked at any time there is no other that claims anything
-    first = next((name for name in ("anytime", *FIRST[chosen]) if name in usable), next(iter(usable), None))
+    names = ("anytime", *(["with_choices"] if chosen == CHANCE and _worth_more(rankings) else []))
+    first = next((name for name in (*names, *FIRST[chosen]) if name in usable), next(iter(usable), None))
     return dict(rankings) if first is None else {first: rankings[first], **rankings}
+
+
+def _worth_more(rankings: Mapping[str, ModelRanking]) -> bool:
+    """Whether choices make masks worth more labels than they are alone."""
+    both, alone = (rankings.get(name, ModelRanking()) for name in ("with_choices", "prediction_powered"))
+    return (both.effective_labels or 0) > (alone.effective_labels or math.inf)

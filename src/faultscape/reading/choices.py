@@ -140,20 +140,34 @@ def shares(choices: Iterable[Choice], weights: Mapping[str, float] | None = None
     >>> shares(said, {"ann": 3.0, "ben": 1.0}), shares(said, {"ann": 0.0, "ben": 1.0})
     ({('x', 'a', 'b'): (0.875, 2)}, {('x', 'a', 'b'): (0.5, 1)})
     """
-    voices: dict[tuple[str, str, str], dict[str, list[float]]] = {}
+    found = votes(one for one in choices if one.chosen in WORTH)
+    if weights is None:
+        return {key: (fmean(said.values()), len(said)) for key, said in found.items()}
+    out: dict[tuple[str, str, str], tuple[float, int]] = {}
+    for key, said in found.items():
+        if counted := {who: weight for who in said if (weight := weights.get(who, 1.0)) > 0}:
+            out[key] = fmean([said[who] for who in counted], weights=list(counted.values())), len(counted)
+    return out
+
+
+def votes(choices: Iterable[Choice]) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Return {(image, model, other): {person: the mean of their choices for the model}}, sorted; NaN for a
+    person who only skipped.
+
+    >>> votes([Choice("x", "b", "a", "first", "ann"), Choice("x", "a", "b", "skip", "eve")])
+    {('x', 'a', 'b'): {'ann': 0.0, 'eve': nan}}
+    """
+    said: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for one in choices:
         choice = one if one.first <= one.second else one.turned
-        if choice.chosen in WORTH:
-            mine = voices.setdefault((choice.image, choice.first, choice.second), {})
-            mine.setdefault(choice.annotator, []).append(WORTH[choice.chosen])
-    if weights is None:
-        return {key: (fmean(map(fmean, said.values())), len(said)) for key, said in sorted(voices.items())}
-    out: dict[tuple[str, str, str], tuple[float, int]] = {}
-    for key, said in sorted(voices.items()):
-        if counted := {who: weight for who in said if (weight := weights.get(who, 1.0)) > 0}:
-            votes = [fmean(said[who]) for who in counted]
-            out[key] = fmean(votes, weights=list(counted.values())), len(counted)
-    return out
+        mine = said.setdefault((choice.image, choice.first, choice.second), {}).setdefault(
+            choice.annotator, []
+        )
+        mine += [WORTH[choice.chosen]] if choice.chosen in WORTH else []
+    return {
+        key: {who: fmean(own) if own else nan for who, own in people.items()}
+        for key, people in sorted(said.items())
+    }
 
 
 def worth(chosen: str) -> float | None:

@@ -81,8 +81,21 @@ def check(name: str, source: str) -> None:
         raise ModelError(
             f"{name}={source}: name the command, for example exec:./segment {{input}} {{output}}"
         )
-    if shutil.which(first := words_of(source[5:], Path(), Path())[0]) is None:
-        raise ModelError(f"{name}={source}: program {first} not found, or not executable")
+    check_program(f"{name}={source}", words_of(source[5:], Path(), Path())[0])
+
+
+def check_program(given: str, program: str) -> None:
+    """Raise ModelError unless the ``program`` that a ``given`` command begins with can be run."""
+    if shutil.which(program) is not None:
+        return
+    if os.path.isfile(program):
+        raise ModelError(
+            f"{given}: {program} is not executable; allow it with `chmod +x {shlex.quote(program)}`, or name"
+            " what runs it before it"
+        )
+    raise ModelError(
+        f"{given}: program {program} not found; give its path, for example ./segment, or install it"
+    )
 
 
 def digest(source: str, options: ModelOptions) -> str:
@@ -170,7 +183,10 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ModelError(f"exec:{command}: is not a command line: {error}") from None
+        raise ModelError(
+            f"exec:{command}: is not a command line: {error}; every quotation mark needs a second"
+            " one, or a \\ before it"
+        ) from None
     if not any("{input}" in word or "{output}" in word for word in words):
         words += ["{input}", "{output}"]
     return [word.replace("{input}", str(inward)).replace("{output}", str(outward)) for word in words]

@@ -224,8 +224,7 @@ def check(name: str, source: str) -> None:
         raise ModelError(
             f"{name}={source}: name the command, for example {PREFIX}./segment {{input}} {{output}}"
         )
-    if shutil.which(words[0]) is None:
-        raise ModelError(f"{name}={source}: program {words[0]} not found, or not executable")
+    programs.check_program(f"{name}={source}", words[0])
 
 
 def kept_as(source: str) -> str:

@@ -60,6 +60,8 @@ class Estimates:
     parts: tuple[tuple[Estimates, float], ...] = ()  # with their shares, if this was ``combined``
     effective: float = np.inf
     mirrored: Estimates | None = None
+    trust: float = 0.0  # what choices between two models were multiplied by (`choice_control`)
+    gain: float = 1.0  # and how many times as many labels alone are worth as much
 
 
 def lure_weights(probability: np.ndarray, pool: int) -> np.ndarray:
@@ -130,7 +132,7 @@ def _lure(values: np.ndarray, probability: np.ndarray, pool: int, span: tuple[fl
     seen = values.sum(1) / pool
     return Estimates(
         mean,
-        _covariance(values, mean, probability, pool),
+        covariance_of_means(values, probability, pool),
         len(weights) - 1,
         unit=unit,
         unseen=unseen(weights * values, unit),
@@ -355,13 +357,31 @@ def unseen(values: np.ndarray, unit: float) -> np.ndarray:
     return (vectors * np.maximum(sizes, 0)) @ vectors.T
 
 
-def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:
-    """Return the (J, J) covariance of the means of values (J, M), from the estimates of the single steps."""
+def covariance_of_means(values: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:
+    """Return the (J, J) covariance of the means that `lure` gives values (J, M), from the estimates of the
+    single steps.
+
+    >>> covariance_of_means(np.array([[1.0, 0.0]]), uniform_steps(2, 4), 4).round(6).tolist()
+    [[0.125]]
+    """
     j, number = values.shape
-    if number == pool:
-        return np.zeros((j, j))
-    if number < 2:
+    if number < 2 and number < pool:
         return np.full((j, j), np.nan)
+    off = step_deviations(values, probability, pool)
+    return off @ off.T
+
+
+def step_deviations(values: np.ndarray, probability: np.ndarray, pool: int) -> np.ndarray:
+    """Return (J, M) what each step of the draws adds to the errors of the means that `lure` gives values
+    (J, M), uncorrelated with what the others add; zeros where all of the pool is drawn.
+
+    >>> step_deviations(np.array([[1.0, 0.0]]), uniform_steps(2, 4), 4).round(3)
+    array([[ 0.25, -0.25]])
+    """
+    number = values.shape[1]
+    if number == pool:
+        return np.zeros(values.shape)
+    mean = (lure_weights(probability, pool) * values).mean(1, keepdims=True)
     m = np.arange(1, number + 1)
     share = pool * (pool - number) / (number * (pool - m) * (pool - m + 1.0))
     step = (values / probability + np.cumsum(values, 1) - values) / pool
@@ -369,8 +389,7 @@ def _covariance(values: np.ndarray, mean: np.ndarray, probability: np.ndarray, p
     left = pool - m + 1.0
     square = (left**2 * (number - 1) + (m - 1) * (number - m + 1) - 2 * left * (m - 1)) / (number * pool**2)
     scale = (1 - number / pool) / number / (share**2 * square).sum()
-    off = share * (step - mean[:, None])
-    return scale * off @ off.T
+    return np.sqrt(scale) * share * (step - mean)
 
 
 def _checked(values: np.ndarray, number: int, what: str) -> np.ndarray:

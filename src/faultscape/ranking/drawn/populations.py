@@ -30,6 +30,7 @@ def to_come(
     proxy: np.ndarray | None = None,
     span: tuple[float, float] = (0.0, 1.0),
     widen: float = 1.0,
+    more: np.ndarray | None = None,
 ) -> Estimates:
     """Return the estimates ``found`` of losses (J, M), with the control variate ``proxy`` (J, N) if there was
     one, as estimates for data to come.
@@ -37,6 +38,7 @@ def to_come(
     With labels in fewer than six groups, the variance between groups is unknown: the covariance is NaN.
     Without groups, ``widen`` is the factor by which neighboring images that are alike widen intervals of the
     pool's own means (`metrics.intervals.neighbours.too_narrow`): the N images are then worth N / widen^2.
+    ``more`` (J, N) is how far choices on each image move the estimates (`choice_control.influence`).
 
     >>> losses = np.array([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
     >>> steps = estimates.uniform_steps(4, 4)
@@ -67,7 +69,7 @@ def to_come(
             covariance = np.full_like(covariance, np.nan)
             freedom = 0
         else:
-            each = np.zeros((len(losses), pool))  # how far each image moves the estimates
+            each = np.zeros((len(losses), pool)) if more is None else more.copy()  # moves by each image
             if proxy is not None:
                 controlled = np.dot(found.control, proxy)
                 each += (controlled - controlled.mean(1, keepdims=True)) / pool

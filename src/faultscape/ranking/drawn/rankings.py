@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,10 +35,11 @@ from faultscape.ranking.assembly import Findings
 from faultscape.ranking.catalogue import SELECTION, entry, words_of
 from faultscape.ranking.drawn import any_look, estimate_intervals, estimates
 from faultscape.ranking.drawn import scores as drawn_estimates
+from faultscape.ranking.drawn.choice_steps import BESIDE, ChoiceSteps, Votes, choice_steps, worth_note
 from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates, lure_weights
 from faultscape.ranking.drawn.gaps import gaps
-from faultscape.ranking.drawn.scores import MARGINS, REUSED, Expected, Found, unusable
+from faultscape.ranking.drawn.scores import MARGINS, REUSED, WITH_CHOICES, Expected, Found, unusable
 from faultscape.ranking.drawn.stand_ins import Shifts, score_shifts, shift_note
 from faultscape.ranking.drawn.steps import Steps, steps
 from faultscape.ranking.intervals import ranks
@@ -63,7 +64,8 @@ class Draws:
     which redraw images, or whole groups; without groups, neighboring images that are alike ``widen`` such
     intervals by a factor (`too_narrow`). Groups are also redrawn whole where nothing was drawn at random.
     Standings of the pool also hold the rankings of data to come (``to_come``). ``where`` is the part of the
-    pool that is ranked, all of it by default.
+    pool that is ranked, all of it by default. ``votes`` are what people chose between two models on drawn
+    images, by person, and ``voices`` the weights of people, if they differ.
 
     >>> from faultscape.ranking.assembly import assemble
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
@@ -87,6 +89,8 @@ class Draws:
     where: Domain | None = None
     alone: bool = False  # without the rankings of the other population
     anytime: bool = False  # one ranking, of intervals that hold at any look, instead of those for one look
+    votes: Votes = field(default_factory=dict)
+    voices: Mapping[str, float] | None = None
 
     def findings(self, panel: Panel, options: RankingOptions) -> Findings:
         """Return the rankings that re-use labels, and the estimates that the draws allow."""
@@ -100,8 +104,9 @@ class Draws:
         if future or not by_chance:
             part = part.grouped()
         counted = None
+        choices = ChoiceSteps()
         if by_chance:
-            counted, found = self._estimates(panel)
+            counted, choices, found = self.estimated(panel)
         else:
             note = (
                 f"{self.rows[0].selector} does not draw at random: no score of the pool can be estimated from"
@@ -130,6 +135,7 @@ class Draws:
         else:
             estimated = self._rows(panel.models, found, options, speaks_of)
         said += [note] if counted and (note := self._shift_note(panel, counted, estimated.rankings)) else []
+        said += [choices.note] if choices.note else []
 
         partly = np.array([image in self.partly for image in part.images], bool)
         number = int(part.chosen.sum())
@@ -138,6 +144,10 @@ class Draws:
         if counted is not None:
             labels["counted"] = sum(self._covers(panel.images[k]) for k in counted.columns.tolist())
             labels |= {"pool": counted.pool} if self.where is None else {}
+        beside = estimated.rankings.get(WITH_CHOICES)
+        if counted is not None and beside is not None and not beside.unusable:
+            labels["choices"] = choices.votes
+            said.append(worth_note(choices, len(counted.columns), found.estimates[WITH_CHOICES].gain))
         to_come: dict[str, ModelRanking] = {}
         of_pool: dict[str, ModelRanking] = {}
         if by_chance and self.where is None and not loose and not self.alone:
@@ -177,21 +187,35 @@ class Draws:
     def _covers(self, image: str) -> bool:
         return self.where is None or image in self.where.images
 
-    def _estimates(self, panel: Panel) -> tuple[Steps, Found]:
-        """Return the draws that count, and the estimates that they allow."""
+    def estimated(self, panel: Panel) -> tuple[Steps, ChoiceSteps, Found]:
+        """Return the draws and the choices that count, and the estimates that they allow."""
         images = panel.images
         scores = panel.scores
         counted = steps(
             self.rows, images, scores, lost=self.lost, elsewhere=self.elsewhere, learns=self.learns
         )
+        choices = self._choices(counted, panel.models)
         if self.where is not None:
             found = domain_scores(counted, panel, self.expected, self.where)
             found.notes.extend([drawn_estimates.NO_PART] if self.rest is not None and self.rest[1] else [])
-            return counted, found
+            return counted, choices, found
         future = self.population == FUTURE
-        return counted, drawn_estimates.unbiased(
-            counted, panel, self.expected, self.rest, future=future, widen=self.widen
+        return (
+            counted,
+            choices,
+            drawn_estimates.unbiased(
+                counted, panel, self.expected, self.rest, choices=choices, future=future, widen=self.widen
+            ),
         )
+
+    def _choices(self, counted: Steps, models: Sequence[str]) -> ChoiceSteps:
+        """Return the choices that count beside the draws that do."""
+        if not self.votes or not len(counted.columns):
+            return ChoiceSteps()
+        if self.where is not None or self.anytime:
+            what = "in a part of the images (--where)" if self.where is not None else "with --anytime"
+            return ChoiceSteps(note=f"choices between two models do not count {BESIDE} {what}")
+        return choice_steps(counted, models, self.votes, weights=self.voices, elsewhere=self.elsewhere)
 
     def _reused(self, part: Panel, options: RankingOptions, found: Found, *, by_chance: bool) -> Table:
         """Return the rankings that re-use labels, with margins where the draws allow no better ones."""
@@ -252,6 +276,7 @@ class Draws:
         shifts = []
         for name, moves, of in (
             (MARGINS, margins, "margin"),
+            (WITH_CHOICES, scores, "score"),
             ("prediction_powered", scores, "score"),
             ("lure", scores, "score"),
         ):
@@ -312,7 +337,7 @@ def _row(
     low, high = (None, None) if found.possible is None else found.possible.T[:, :, None]
     bounds = best - np.clip(around(found), low, high)[:, ::-1]
     intervals = dict(zip(models, replicates.held(bounds, scores).tolist(), strict=True))
-    worth = None if np.isinf(found.effective) else found.effective
+    worth = None if np.isinf(found.effective) else found.effective * found.gain
     row = replace(row, score_interval=intervals, effective_labels=worth, gaps=apart)
     return row, scores, draws
 

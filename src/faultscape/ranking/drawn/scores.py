@@ -18,16 +18,19 @@ import numpy as np
 from faultscape.errors import counted as counted_words
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.choice_control import Preferences, influence, with_choices
+from faultscape.ranking.drawn.choice_steps import ChoiceSteps
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.leader import believed, leading_margins
 from faultscape.ranking.drawn.populations import to_come
-from faultscape.ranking.drawn.steps import WORTH, Steps
+from faultscape.ranking.drawn.steps import NOTHING_YET, WORTH, Steps
 from faultscape.ranking.panel import Panel, group_numbers
 from faultscape.ranking.replicates import MANY
 
 MARGINS = "margins"
 REUSED = "reuse_margins"
 CORPUS = "corpus"
+WITH_CHOICES = "with_choices"
 
 NO_CORPUS = (
     f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data"
@@ -112,11 +115,12 @@ def unbiased(
     expected: Expected | None,
     rest: tuple[np.ndarray, int] | None,
     *,
+    choices: ChoiceSteps | None = None,
     future: bool = False,
     widen: float = 1.0,
 ) -> Found:
     """Return the estimates that the draws allow, with notes to print; ``rest``, ``future`` and ``widen`` as
-    in `rankings.Draws`.
+    in `rankings.Draws`. ``choices`` are those that count beside these labels.
     """
     notes = list(counted.notes)
     number = len(counted.columns)
@@ -131,7 +135,7 @@ def unbiased(
     most = 1 - 1 / len(losses)
     everywhere = [*names, *("" for _ in range(size - number))]
     drawn = np.arange(number)
-    reused = None
+    reused = beside = None
     controls: dict[str, tuple[np.ndarray, np.ndarray | None, tuple[float, float]]] = {}
     if expected is not None and (left := expected.behind(counted, names)) is not None:
         everywhere = left.images
@@ -147,6 +151,8 @@ def unbiased(
                 steps = estimates.uniform_steps(number, size)
                 again = estimates.prediction_powered(own, steps, said, drawn, (-most, most))
                 reused = estimates.inside(again).loss
+        if choices is not None and choices.preferences is not None and number < size:
+            beside = left, choices.preferences
     elif expected is not None:
         notes.append(
             "margins and prediction_powered are left out: the pool is no longer the one that was drawn from"
@@ -155,6 +161,9 @@ def unbiased(
     group = group_numbers([name or f"\0{k}" for k, name in enumerate(everywhere)], panel.groups)
     group = np.arange(size) if group is None else group
     found: dict[str, Estimates] = {}
+    if beside is not None:
+        notes = [note for note in notes if not note.endswith(NOTHING_YET)]
+        found[WITH_CHOICES] = _with_choices(losses, counted, *beside, group if future else None, widen)
     for name, (own, said, span) in controls.items():
         found[name] = estimates.inside(
             estimates.lure(own, chance, size)
@@ -191,6 +200,33 @@ def unbiased(
             f" {CORPUS} holds the scores on all {whole:,}"
         )
     return Found(found, even, reused, notes)
+
+
+def _with_choices(
+    losses: np.ndarray,
+    counted: Steps,
+    left: Expected,
+    choices: Preferences,
+    group: np.ndarray | None,
+    widen: float,
+) -> Estimates:
+    """Return the estimates from losses (J, K) and choices on the pool that is ``left``, for data to come if
+    there are groups (N,).
+    """
+    at = left.places(counted.order)
+    number = losses.shape[1]
+    drawn = at[:number]
+    size = counted.pool
+    found = estimates.inside(
+        with_choices(losses, counted.chances, size, choices, proxy=left.losses, drawn=drawn)
+    )
+    if group is None:
+        return found
+    more = np.zeros((len(losses), size))
+    more[:, at] = influence(choices, found.trust, counted.chances, size, len(losses), number)
+    return to_come(
+        found, losses, counted.probability, group, drawn, proxy=left.losses, widen=widen, more=more
+    )
 
 
 def _anew(group: np.ndarray, drawn: np.ndarray) -> str:

@@ -15,7 +15,7 @@ Source: Farquhar et al. 2021, section 3; Haldane 1945 (inverse sampling); the ru
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class Steps:
     """The K draws that count: their columns among the images with scores, the ``probability`` of each, the
     number of images in the ``pool``, which images were taken ``out`` of it, notes to print, and whether more
     were ``skipped`` than randomness explains.
+
+    ``order`` are the images of all draws that were not taken out, of which the first K count, and ``chances``
+    (M,) the probability of each.
     """
 
     columns: np.ndarray
@@ -37,8 +40,11 @@ class Steps:
     out: frozenset[str]
     notes: tuple[str, ...]
     skipped: bool = False
+    order: tuple[str, ...] = ()
+    chances: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
+NOTHING_YET = "they change nothing yet"  # ends a note on draws without labels, unless choices count there
 WORTH = 10  # how many equally weighted labels the drawn ones must be worth for an estimate to be used
 
 
@@ -107,7 +113,7 @@ def steps(
             " will count"
         )
     elif 0 < end < len(rows):
-        notes.append(f"{_draws(len(rows) - end)} after the last label: they change nothing yet")
+        notes.append(f"{_draws(len(rows) - end)} after the last label: {NOTHING_YET}")
     gone = np.array([row.image in lost or (k < end and not decided[k]) for k, row in enumerate(rows)], bool)
     passed = sum(not decided[k] and rows[k].image not in lost for k in range(end))
     if skipped := passed > SKIPPED * end:
@@ -124,7 +130,9 @@ def steps(
     chance = remaining(np.array([row.probability for row in rows]), rounds, ~gone)
     kept = np.flatnonzero(decided[:end] & ~gone[:end])
     out = frozenset(row.image for row, lacks in zip(rows, gone, strict=True) if lacks)
-    return Steps(at[kept], chance[kept], rows[0].pool - number if rows else 0, out, tuple(notes), skipped)
+    order = tuple(row.image for row, lacks in zip(rows, gone, strict=True) if not lacks)
+    pool = rows[0].pool - number if rows else 0
+    return Steps(at[kept], chance[kept], pool, out, tuple(notes), skipped, order, chance[~gone])
 
 
 def remaining(probability: np.ndarray, rounds: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -378,7 +378,7 @@ class CardClaim(TypedDict):
 class CardTraining(TypedDict):
     """How a model was trained: network and loss, number of images and steps, the classes that it did not
     learn, the unknown objects that taught it and their family ('' for none), the flags of the network that it
-    started from, the minutes of its steps, [step, loss], and validation results [step, mIoU, NLL].
+    started from, the minutes of training, [step, loss], and validation results [step, mIoU, NLL].
     """
 
     backbone: str

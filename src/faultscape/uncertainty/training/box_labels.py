@@ -83,8 +83,9 @@ class BoxTarget:
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """How many pixels, boxes and pairs of pixels say something."""
-        return int(self.excluded.any(0).sum()), int(self.spans.any(1).sum()), int(self.alike.sum())
+        """How many pixels, rows and columns of boxes, and pairs of pixels say something."""
+        lines = (self.boxes[:, [4, 3]] - self.boxes[:, [2, 1]]) * self.spans
+        return int(self.excluded.any(0).sum()), int(lines.sum()), int(self.alike.sum())
 
 
 def target_of(about: BoxLabels, photo: np.ndarray, inside: np.ndarray, channels: int) -> BoxTarget:

@@ -1,7 +1,7 @@
 """Losses for images of which boxes around objects are known, and no mask.
 
 Conventions: p_c(x) is the probability of class c at pixel x, at the size of the crop. Boxes cost three terms,
-each a mean over its pixels, boxes or pairs in a whole batch; for members, the mean of theirs.
+each a mean over its pixels, lines or pairs in a whole batch; for members, the mean of theirs.
 
 **Outside.** The classes E(x) that were boxed and have no box at x are not there. The loss is what a label of
 several possible classes costs: -log(1 - sum of p_c(x) over E(x)), which is the cross-entropy where one class
@@ -9,14 +9,16 @@ is left (Jin and Ghahramani 2002). It assumes nothing.
 
 **Projection.** Each row and each column of a box holds a pixel of its class. The largest p_c in each of n
 rows, m, costs 1 - 2 sum m / (sum m^2 + n), and in each column alike: the Dice loss of Tian et al. 2021, whose
-target is 1 within the box; outside of all boxes the first term asks for more than their 0. A box guarantees
+target is 1 within the box; outside of all boxes the first term asks for more than their 0. Each box counts as
+often as it has rows and columns, because pixels are judged here and not objects. A box guarantees
 only that its four sides are touched. The rows between follow if the object is one connected piece, because a
 path from the top to the bottom passes each of them; an object in two pieces, behind a pole, may miss some.
 
 **Pairs.** Neighbours of similar colour show one class: -log sum_c p_c(x) p_c(y), which for an object and its
 background is the loss of Tian et al. 2021. The pairs are theirs: 3 x 3 neighbours at dilation 2, exp(-|the
 difference in CIE Lab| / 2) at least .3, one pixel or both in a box; pairs that boxes leave no class in common
-are left out. The weight rises from 0 to 1 over the first ninth of all steps, as theirs does.
+are left out. The weight rises from 0 to 1 over the first 10,000 steps, as theirs does: a network that knows
+little yet finds that one class everywhere satisfies all pairs.
 
 Source: Tian, Shen, Wang and Chen 2021, BoxInst: High-performance instance segmentation with box annotations,
 CVPR; the threshold, the dilation, the rise and equal weights of the terms are those of their code. They take
@@ -34,15 +36,17 @@ from torch import Tensor, nn
 from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.training.box_labels import STEPS, BoxTarget
 
-RISE = 1 / 9  # the share of all steps over which the weight of pairs rises
+RISE = 10_000  # steps over which the weight of pairs rises
 
 
 @dataclass(frozen=True)
 class BoxCounts:
-    """How many pixels, boxes and pairs of pixels of a whole batch say something, and the weight of pairs."""
+    """How many pixels, rows and columns of boxes, and pairs of pixels of a whole batch say something, and the
+    weight of pairs.
+    """
 
     pixels: int
-    boxes: int
+    lines: int
     pairs: int
     weight: float = 1.0
 
@@ -50,17 +54,17 @@ class BoxCounts:
 def box_counts_of(targets: Sequence[BoxTarget | None], weight: float = 1.0) -> BoxCounts:
     """Return the counts of a whole batch, so that its parts can be processed one after another."""
     rows = [one.counts for one in targets if one is not None]
-    pixels, boxes, pairs = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
-    return BoxCounts(pixels, boxes, pairs, weight)
+    pixels, lines, pairs = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
+    return BoxCounts(pixels, lines, pairs, weight)
 
 
-def weight_at(step: int, steps: int) -> float:
+def weight_at(step: int) -> float:
     """Return the weight of pairs at a step, counted from 0.
 
-    >>> weight_at(0, 90), weight_at(5, 90), weight_at(50, 90)
-    (0.0, 0.5, 1.0)
+    >>> weight_at(0), weight_at(2_500), weight_at(20_000)
+    (0.0, 0.25, 1.0)
     """
-    return min(1.0, step / max(1.0, RISE * steps))
+    return min(1.0, step / RISE)
 
 
 def box_loss(said: Doubt, targets: Sequence[BoxTarget | None], of: BoxCounts) -> Tensor:
@@ -97,14 +101,16 @@ def _one(logits: Tensor, target: BoxTarget, of: BoxCounts) -> Tensor:
     left = shares.masked_fill(excluded, -torch.inf).logsumexp(0)
     made = -(left * excluded.any(0)).sum() / max(1, of.pixels)
     if len(target.boxes):
-        made = made + _projection(shares.exp(), target) / max(1, of.boxes)
+        made = made + _projection(shares.exp(), target) / max(1, of.lines)
     if of.weight:
         made = made + of.weight * _pairs(shares, alike) / max(1, of.pairs)
     return made
 
 
 def _projection(shares: Tensor, target: BoxTarget) -> Tensor:
-    """Return the sum over boxes of the Dice losses of both projections, from probabilities (C, h, w)."""
+    """Return the sum over boxes of the Dice losses of both projections, each times the number of its lines,
+    from probabilities (C, h, w).
+    """
     found = list[Tensor]()
     for (channel, left, top, right, bottom), spans in zip(
         target.boxes.tolist(), target.spans.tolist(), strict=True
@@ -113,7 +119,7 @@ def _projection(shares: Tensor, target: BoxTarget) -> Tensor:
         for axis, spanned in zip((1, 0), spans, strict=True):
             if spanned:
                 most = within.amax(axis)
-                found.append(1 - 2 * most.sum() / ((most**2).sum() + len(most)))
+                found.append(len(most) * (1 - 2 * most.sum() / ((most**2).sum() + len(most))))
     return torch.stack(found).sum()
 
 

@@ -3,9 +3,9 @@ one file.
 
 Conventions: a checkpoint is ``step-N-KEY.safetensors``, where KEY is the first digits of the training's key.
 It holds weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, the step, the
-key and the state of mixed precision in its metadata, and a checksum of itself (`sealed_files`). Random state
-is not part of it, because that depends on the seed and the step. The last two are kept; one is written only
-if all weights are finite.
+key, the seconds of training so far and the state of mixed precision in its metadata, and a checksum of itself
+(`sealed_files`). Random state is not part of it, because that depends on the seed and the step. The last two
+are kept; one is written only if all weights are finite.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ class Task:
     the ``loss``, the class ``weights``, the normalisation of its input, the ``smoothing`` of a prior
     network's labels, and other images of which pieces are ``pasted`` into the crops, if any. Of the first
     ``new`` images half of each batch is drawn, the rest from the others; 0 if all count the same. ``boxes``
-    returns those of an image that has boxes and no labels, None for any other.
+    returns those of an image that has boxes and no labels, None for any other. If the first ``masked`` images
+    are those with labels, half of each batch is drawn from them too; 0 if all count the same.
     """
 
     images: int
@@ -64,6 +65,7 @@ class Task:
     pasted: Photos | None = None
     new: int = 0
     boxes: Callable[[int], BoxLabels | None] | None = None
+    masked: int = 0
 
     @property
     def an_epoch(self) -> int:
@@ -73,8 +75,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """The results of a step: its number from 1, the loss, the rate, the gradient norm before clipping, and
-    the validation results after it.
+    """The results of a step: its number from 1, the loss, the rate, the gradient norm before clipping, its
+    seconds, the validation results after it, and the seconds of earlier runs that it goes on from.
     """
 
     step: int
@@ -83,6 +85,7 @@ class Step:
     norm: float
     seconds: float
     found: dict[str, float] = field(default_factory=dict)
+    before: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -118,13 +121,14 @@ def train(
     own = _optimiser(net, plan)
     about = checkpoints.read(folder, key, net, own, say)
     done = int(about["step"])
+    before = float(about.get("seconds", 0.0))
     total = plan.all_steps(task.an_epoch)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     options = LossOptions(task.loss, plan.outside_weight, task.smoothing)
     shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
     channels = channels_of(net)
-    saved = time.monotonic()
+    started = saved = time.monotonic()
     batches = _batches(plan, task, range(done, total), machine.readers, channels)
     if "scaler" in about and accelerator.scaler is not None:
         accelerator.scaler.load_state_dict(about["scaler"])
@@ -135,7 +139,7 @@ def train(
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
-        options = replace(options, pairs=weight_at(step, total))
+        options = replace(options, pairs=weight_at(step))
         with torch.random.fork_rng(devices=_cards(accelerator.device)):
             torch.manual_seed(_number(plan.seed, step))
             value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, options, say, boxes)
@@ -151,9 +155,10 @@ def train(
         net.train()
         if not last and time.monotonic() - saved >= machine.every:
             more = {} if accelerator.scaler is None else {"scaler": accelerator.scaler.state_dict()}
-            checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most, **more})
+            more |= {"at_once": shares.most, "seconds": before + time.monotonic() - started}
+            checkpoints.write(folder, step + 1, key, net, own, more)
             saved = time.monotonic()
-        yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
+        yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found, before)
     accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as in use
 
 
@@ -233,7 +238,7 @@ def _batches(
         waiting: list[tuple[list[int], list[Any]]] = []
         for step in [*steps, *[-1] * _AHEAD]:
             if step >= 0:
-                mine = [*enumerate(members_of(plan, step, task.images, task.new))]
+                mine = [*enumerate(members_of(plan, step, task.images, task.new or task.masked))]
                 waiting.append(
                     (
                         [number for _, number in mine],

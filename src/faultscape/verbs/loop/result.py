@@ -25,7 +25,7 @@ class Round:
     learnt: int  # images that it learnt from
     judged: int  # drawn images that both were compared on
     hours: float  # of labelling, at the usual time for a mask
-    seconds: float  # of training
+    seconds: float  # of training; NaN where that is not known
     gain: list[float]  # [x, low, high], of scores from 0 to 1
     cured: tuple[str, ...]  # images
     kept: tuple[str, ...]  # images
@@ -36,10 +36,11 @@ class Round:
         gain = f"{x:+.1f} points of mIoU from {self.parent} [{low:+.1f}, {high:+.1f}]"
         if math.isnan(x):
             gain = f"too few judged images to say what it gained from {self.parent}"
+        took = "" if math.isnan(self.seconds) else f", {self.seconds:,.0f} s of training"
         return (
             f"{self.network}: {gain}; learnt from"
-            f" {counted(self.learnt, 'image')}, judged on {self.judged} ({self.hours:.0f} h of labelling,"
-            f" {self.seconds:,.0f} s of training); failures: {len(self.cured)} cured, {len(self.kept)} kept,"
+            f" {counted(self.learnt, 'image')}, judged on {self.judged} ({self.hours:.0f} h of labelling"
+            f"{took}); failures: {len(self.cured)} cured, {len(self.kept)} kept,"
             f" {len(self.new)} new"
         )
 

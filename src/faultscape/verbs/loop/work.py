@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -54,8 +53,9 @@ from faultscape.verbs.select import select
 from faultscape.verbs.select.options import Sampling
 from faultscape.verbs.status.costs import COSTS
 from faultscape.verbs.train import train
-from faultscape.verbs.train.artefact import NETWORKS
+from faultscape.verbs.train.artefact import MODELS, NETWORKS
 from faultscape.verbs.train.options import TrainingData, TrainingPlan
+from faultscape.verbs.train.training_record import seconds_of_training
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import LoopOptions
@@ -169,7 +169,6 @@ class _Round:
         self.network = str(held.get(NETWORK) or stem)
         self.learn = f"{stem}-learn"
         self.judge = f"{stem}-judge"
-        self.seconds = float(str(held.get("seconds", 0.0)))  # of training, in the open round
 
     def go_on(self) -> tuple[str, str] | None:
         """Do what can be done; return what the round waits for and the line for it, None once it is
@@ -191,7 +190,6 @@ class _Round:
         if waiting := self._labelled(self.learn, "to learn from"):
             return waiting
         if self.network not in self.study.reread().settings.models:
-            start = time.perf_counter()
             train(
                 place,
                 self.network,
@@ -200,7 +198,6 @@ class _Round:
                 plan=TrainingPlan(epochs=self.asked["epochs"], rate=self.asked["rate"]),
                 backbone=self.asked["backbone"],
             )
-            self.seconds = time.perf_counter() - start
         self._compared()
         if self.judge not in self.study.reread().selections:
             select(place, as_=self.judge, goal="order", budget=self.asked["judged"], engine=self.engine)
@@ -208,7 +205,6 @@ class _Round:
             return waiting
         rank(place, selection=self.judge, truth=self.truth, engine=self.engine)
         self.rounds.append(self._outcome())
-        self.seconds = 0.0
         # first: once the round is written it is not made again
         write_page(self.study.reread(), self.rounds, self.truth)
         self._write("")
@@ -304,7 +300,7 @@ class _Round:
             learnt,
             len(names),
             hours,
-            round(self.seconds, 1),
+            seconds_of_training(study.root / MODELS / self.network),
             gain(seen, found.probability, found.pool),
             _which(names, fails[0] & ~fails[1]),
             _which(names, fails[0] & fails[1]),
@@ -320,7 +316,6 @@ class _Round:
         held = {
             **{name: value for name, value in self.asked.items() if value},
             "rounds": [asdict(one) for one in self.rounds],
-            "seconds": self.seconds,
             CALLED: self.called,
             NETWORK: self.network if open_ else "",
             OPEN: open_,

@@ -16,7 +16,7 @@ from faultscape.verbs.rank import artefact as standings
 from faultscape.verbs.rank.open_selections import open_selections
 from faultscape.verbs.select import artefact as selection
 
-METHOD_NUMBER = 5  # raised when forecasts are computed differently
+METHOD_NUMBER = 6  # raised when forecasts are computed differently
 
 
 def _selections(made: Instance) -> str:

@@ -18,7 +18,7 @@ from faultscape.study.tables.logs import log
 from faultscape.terminal_lines import number_word
 from faultscape.verbs.compare.count import count
 from faultscape.verbs.label.artefact import next_export
-from faultscape.verbs.plan import advice, facts, one_model
+from faultscape.verbs.plan import advice, facts, mix, one_model
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.forecast import forecast, label_numbers, pair_numbers
 from faultscape.verbs.plan.open_question import asked_next, more_images, needs_of
@@ -79,9 +79,19 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             pointed = look_at_points(study, models, truth, goal, engine=engine, named=of_points)
         questions, near = label_numbers(models, looked, found, within / 100)
         pairs = pair_numbers(models, looked, found, drawn.selector)
-        points = None
+        points = mixed = None
         if pointed is not None:
             points = point_numbers(pointed, found, drawn.selector, within / 100, costs, options.seed)
+        if pointed is not None and points is not None:
+            mixed = mix.mix_numbers(
+                questions,
+                points,
+                mix.look_at_choices(study, used, truth),
+                pointed,
+                asked=asked or drawn.goal or goal,
+                pool=looked.pools[drawn.selector],
+                costs=costs,
+            )
         unit = "question" if study.classifies else "mask"
         for row in (row for rows in questions.values() for row in rows.values()):
             price(row, row.pop("units"), costs[unit], wage)
@@ -130,6 +140,7 @@ def make_plan(options: PlanOptions) -> LabelPlan:
             recommended=recommended,
             pairs=tuple(pairs),
             points=points,
+            mix=mixed,
             pool=pool_outlook(study, models, truth, seed=options.seed, engine=engine, workers=workers)
             if options.pool
             else None,

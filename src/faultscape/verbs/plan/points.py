@@ -42,12 +42,12 @@ from faultscape.reading.study import Study
 from faultscape.selection.catalogue import POINTS
 from faultscape.selection.points.probabilities import PointGoal
 from faultscape.standings import FEW_POINTS, MOST_POINTS
+from faultscape.terminal_lines import duration
 from faultscape.verbs.plan.advice import WIDE, Drawn
 from faultscape.verbs.plan.forecast import Forecast, needed, needed_row
 from faultscape.verbs.plan.open_question import more_points
 from faultscape.verbs.plan.prices import price
 from faultscape.verbs.plan.result import Apart, BoxesThere, PointNumbers, Recommended
-from faultscape.verbs.plan.times import duration
 from faultscape.verbs.rank.artefact import STANDINGS
 from faultscape.verbs.rank.open_selections import open_points
 from faultscape.verbs.select.points import NUMBER, usual_definition

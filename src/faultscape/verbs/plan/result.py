@@ -96,6 +96,49 @@ class PointNumbers(TypedDict):
     boxes: NotRequired[BoxesThere]
 
 
+class MixRow(TypedDict):
+    """What a question takes by points alone, by masks alone, and by masks with choices, None where that costs
+    as much as masks alone; ``cheapest`` is points, masks or mix. The question ``apart`` is about two models
+    that differ by 1.5 of 100 points.
+    """
+
+    question: str
+    points: int | None
+    point_hours: float | None
+    masks: int | None
+    mask_hours: float | None
+    mix_masks: int | None
+    mix_choices: int | None
+    mix_hours: float | None
+    cheapest: str
+
+
+class Worth(TypedDict):
+    """What the answers of one kind (mask, choice, point) cost so far, and to which 95 % half-width they tell
+    the difference of two models, of 100 points: points in pooled mIoU, masks in the mean over images, choices
+    together with the masks, which are then worth so many ``masks``.
+    """
+
+    kind: Literal["mask", "choice", "point"]
+    answers: int
+    hours: float
+    half_width: float
+    masks: float | None
+
+
+class MixNumbers(TypedDict):
+    """The cheapest answers of each question, and what those so far were worth. Choices explain a share of the
+    variance that masks leave (``explained``; None before it is measured, then it is the ``assumed`` one), and
+    are asked about so many ``pairs`` of models an image.
+    """
+
+    explained: float | None
+    assumed: float
+    pairs: int
+    rows: list[MixRow]
+    worth: list[Worth]
+
+
 class PoolSize(TypedDict):
     """The mean outcome of duels in random pools of one size: distinct images ``chosen``, the concordance of
     the slots, and how far the order of the models agrees with that of the pool of twice the size (Spearman),
@@ -218,7 +261,8 @@ class LabelPlan(Result):
     cell, {per_cell, bound, slots, images, hours, ...}. ``pairs`` has one row for each two models that differ,
     {models, labels, low, high, predictable}, with the recommended selector. ``labels`` says which labels were
     used so far. ``points`` holds the numbers of points, of label maps only; of a model alone there are no
-    others. ``recommended`` says what to do next; None if there is nothing to recommend. The table has a row
+    others. ``mix`` says what is cheapest, and what answers so far were worth. ``recommended`` says what to do
+    next; None if there is nothing to recommend. The table has a row
     for each question and way to draw.
     """
 
@@ -248,6 +292,7 @@ class LabelPlan(Result):
     notes: tuple[str, ...] = ()  # sentences that are printed below the tables
     provenance: PlanProvenance = field(default_factory=PlanProvenance)
     study: str = "STUDY"  # its path; not in plan.json, because a folder may be moved
+    mix: MixNumbers | None = None
     pool: PoolOutlook | None = None  # with --pool: outcomes by the size and make of the pool
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ hours are in minutes.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Literal
 
 from faultscape.errors import counted
@@ -14,18 +15,19 @@ from faultscape.ranking.planning.label_needs import PREDICTABLE
 from faultscape.ranking.planning.point_needs import many_points
 from faultscape.selection.catalogue import POINTS, find_selector
 from faultscape.standings import MOST_POINTS
-from faultscape.terminal_lines import number_word, wrapped
+from faultscape.terminal_lines import duration, hours_range, number_word, wrapped
 from faultscape.verbs.plan.advice import WIDE
 from faultscape.verbs.plan.result import (
     Costs,
     LabelPlan,
     LabelsUsed,
+    MixNumbers,
     Needed,
     PointNumbers,
     PoolOutlook,
     Recommended,
+    Worth,
 )
-from faultscape.verbs.plan.times import duration, hours_range
 
 QUESTIONS = {
     "best": "Which model is best, with 95 % confidence",
@@ -42,6 +44,7 @@ HELD = {  # docs/benchmarks/plan.md
     "cases.",
     "segmentation": "On held-out data sets, ranges contained the number really needed in 7 to 8 of 10 cases.",
 }
+CLOSE = "models 1.5 apart"
 INDEPENDENT = "Numbers assume independent images and apply to this pool."
 
 
@@ -59,6 +62,7 @@ def text(found: LabelPlan) -> str:
             *wrapped(_cost(found.costs, classes=_classifies(found))),
         ]
         lines += [] if found.points is None else ["", *_points(found, found.points)]
+        lines += [] if found.mix is None else ["", *_mix(found, found.mix)]
         lines += [line for name in QUESTIONS for line in ("", *_question(found, name))]
     if found.duels:
         lines += ["", *_duels(found)]
@@ -212,14 +216,88 @@ def _points(found: LabelPlan, points: PointNumbers) -> list[str]:
         known = "Before any answer, numbers of points may be off by a factor of two (docs/benchmarks/plan.md)"
     said = (
         f"{known}. A point takes {duration(found.costs['point'] / 3600)}. Points rank by pooled mIoU, of 100;"
-        f" maps, drawn by {by}, by the mean over images. Choices between two maps answer none of this: they"
-        f" show who wins where models differ most.{_boxes(points)}"
+        f" maps, drawn by {by}, by the mean over images.{_boxes(points)}"
     )
     return [
         "Points or maps: to tell models apart, all pairs at once, with 95 % confidence",
         *table(("", "points", "work", "maps", "work"), rows),
         *wrapped(said, "  "),
     ]
+
+
+def _mix(found: LabelPlan, mix: MixNumbers) -> list[str]:
+    """Return the lines on the cheapest answers, and on what those so far were worth."""
+    within = found.provenance["within"]
+    called = {"points": "points alone", "masks": "masks alone", "mix": "masks and choices"}
+    rows = [
+        (
+            ASKED[row["question"]].format(within=within) if row["question"] in ASKED else CLOSE,
+            *("" if hours is None else duration(hours) for hours in (row["point_hours"], row["mask_hours"])),
+            (
+                ""
+                if row["mix_hours"] is None
+                else f"{duration(row['mix_hours'])}: {row['mix_masks']:,} and {row['mix_choices']:,}"
+            ),
+            called[row["cheapest"]],
+        )
+        for row in mix["rows"]
+    ]
+    share = mix["assumed"] if mix["explained"] is None else mix["explained"]
+    known = "are taken to explain" if mix["explained"] is None else "explain"
+    each = duration(found.costs["choice"] / 3600)
+    pairs = counted(mix["pairs"], "pair")
+    said = (
+        "Points tell the pooled mIoU, masks and choices the mean over images: two numbers, which are never"
+        f" added up. Choices ({each}) are asked about {pairs} of models on each image, also on those with"
+        f" masks, and {known} {100 * share:.0f} % of what masks leave open. Where the column is empty, they"
+        " do not pay."
+    )
+    name = found.labels["selection"]
+    if name is not None and any(row["mix_hours"] is not None for row in mix["rows"]):
+        said += f" `faultscape label serve {shlex.quote(found.study)} --selection {name}` asks for them."
+    return [
+        "The cheapest answers",
+        *table(("", "points alone", "masks alone", "masks and choices", "cheapest"), rows),
+        *wrapped(said, "  "),
+        *(wrapped(worth, "  ") if (worth := _worth(mix["worth"])) else []),
+    ]
+
+
+def _worth(rows: Sequence[Worth]) -> str:
+    """Return what the answers so far were worth; '' without any.
+
+    >>> masks = Worth(kind="mask", answers=40, hours=16.7, half_width=3.1, masks=None)
+    >>> choices = Worth(kind="choice", answers=400, hours=1.1, half_width=2.5, masks=61.0)
+    >>> print(_worth([masks, choices]))
+    So far 40 masks (16.7 h) tell how far two models are apart to ±3.1 of 100 points in the mean over images;
+    400 choices (66 min) make that ±2.5, as 61 masks would: a minute of choices saved 8.0 of masks.
+    """
+    of = {row["kind"]: row for row in rows}
+    said = list[str]()
+    if masks := of.get("mask"):
+        told = (
+            f"{counted(masks['answers'], 'mask')} ({duration(masks['hours'])}) tell how far two models are"
+            f" apart to ±{masks['half_width']:.1f} of 100 points in the mean over images"
+        )
+        if choices := of.get("choice"):
+            worth = choices["masks"] or 0.0
+            saved = (worth - masks["answers"]) / masks["answers"] * masks["hours"] / choices["hours"]
+            told += f"; {counted(choices['answers'], 'choice')} ({duration(choices['hours'])})"
+            told += (
+                f" make that ±{choices['half_width']:.1f}, as {worth:.0f} masks would: a minute of choices"
+                f" saved {saved:.1f} of masks"
+                if round(worth) > masks["answers"]
+                else " do not make that more exact"
+            )
+        said.append(told)
+    if points := of.get("point"):
+        told = f"{counted(points['answers'], 'answered point')} ({duration(points['hours'])}) tell it to"
+        told += f" ±{points['half_width']:.1f} in pooled mIoU"
+        if masks:
+            more = (masks["half_width"] / points["half_width"]) ** 2 * masks["hours"] / points["hours"]
+            told += f": a minute of points told as much of it as {more:.0f} of masks of that mean"
+        said.append(told)
+    return f"So far {'; '.join(said)}." if said else ""
 
 
 def _boxes(points: PointNumbers) -> str:

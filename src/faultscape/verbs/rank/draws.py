@@ -15,11 +15,12 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.metrics.intervals.units import LEAST
 from faultscape.ranking.assembly import assemble
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.choice_steps import ChoiceSteps
 from faultscape.ranking.drawn.leader import Consensus
 from faultscape.ranking.drawn.rankings import Draws
-from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected
-from faultscape.ranking.drawn.steps import steps
-from faultscape.ranking.panel import RankingOptions
+from faultscape.ranking.drawn.scores import OF_DATA_TO_COME, Expected, Found
+from faultscape.ranking.drawn.steps import Steps, steps
+from faultscape.ranking.panel import Panel, RankingOptions
 from faultscape.ranking.replicates import FUTURE, SAME_GROUPS
 from faultscape.reading import evidence
 from faultscape.reading import pool as drawing_pool
@@ -32,25 +33,17 @@ if TYPE_CHECKING:
     from faultscape.verbs.options import RankOptions
 
 
+def estimates_of_draws(known: Labelled, asked: RankOptions) -> tuple[Steps, ChoiceSteps, Found]:
+    """Return the draws and the choices of a selection that count, and the estimates that they allow."""
+    found, _, panel = _evidence(known, asked)
+    return found.estimated(panel)
+
+
 def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOptions) -> Standings:
     """Return the standings of a selection that draws for all models."""
     classifies = known.study.settings.classifies
-    mine = set(known.now.images)
-    scores = known.panel.scores[:, [image in mine for image in known.panel.images]]
-    # looked at any time, a belief must not know later labels
-    trust = estimates.vote_weights(1 - scores) if classifies and not asked.looks.anytime else None
-    pool = drawing_pool.drawn_from(
-        known.study,
-        replace(known.slots, models=known.now.models),
-        trust,
-    )
-    found = _drawn(known, asked, pool, _expected(pool, scores, len(known.study.classes)))
+    found, pool, panel = _evidence(known, asked)
     whole = {*known.slots.images, *pool.images, *pool.agreed}
-    if known.where is not None and not whole <= set(known.where.images):
-        # which draws count depends on all of them
-        found = replace(found, where=known.where)
-        known = replace(known, where=None)
-    panel = known.inside(asked.all_labels)
     if classifies:
         partly = evidence.partly_decided(known.study, panel.models, panel.images, panel.scores)
         found = replace(found, partly=partly)
@@ -66,6 +59,28 @@ def standings_of_draws(known: Labelled, asked: RankOptions, options: RankingOpti
         note = _alike_note(near, f"faultscape collect {known.study.root} {together or '--group PATTERN'}")
         return replace(standings, notes=(*standings.notes, note), definitions=define)
     return standings
+
+
+def _evidence(known: Labelled, asked: RankOptions) -> tuple[Draws, drawing_pool.Pool, Panel]:
+    """Return the draws of a selection as evidence, the pool that they came from, and the panel of images that
+    count.
+    """
+    mine = set(known.now.images)
+    scores = known.panel.scores[:, [image in mine for image in known.panel.images]]
+    # looked at any time, a belief must not know later labels
+    trust = (
+        estimates.vote_weights(1 - scores)
+        if known.study.settings.classifies and not asked.looks.anytime
+        else None
+    )
+    pool = drawing_pool.drawn_from(known.study, replace(known.slots, models=known.now.models), trust)
+    found = _drawn(known, asked, pool, _expected(pool, scores, len(known.study.classes)))
+    whole = {*known.slots.images, *pool.images, *pool.agreed}
+    if known.where is not None and not whole <= set(known.where.images):
+        # which draws count depends on all of them
+        found = replace(found, where=known.where)
+        known = replace(known, where=None)
+    return found, pool, known.inside(asked.all_labels)
 
 
 def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expected: Expected) -> Draws:
@@ -84,6 +99,8 @@ def _drawn(known: Labelled, asked: RankOptions, pool: drawing_pool.Pool, expecte
         elsewhere=evidence.chosen_elsewhere(study, known.selection),
         population=asked.population,
         anytime=asked.looks.anytime,
+        votes=known.votes,
+        voices=known.weights if not study.settings.classifies else None,
     )
     fewer = models != slots.models  # on which of the agreed images these differed is not known any more
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others or fewer:

@@ -11,6 +11,7 @@ from faultscape.comparison import combinations
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Slots
 from faultscape.ranking.choice_shares import Shares
+from faultscape.ranking.drawn.choice_steps import LEAST_MASKS, Votes
 from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.panel import Panel
 from faultscape.reading import choices as choice_evidence
@@ -27,8 +28,8 @@ class Labelled:
     """A selection and its labels: its ``slots`` as they were made and as they count ``now``, and the
     ``panel`` of its models on all labelled images.
 
-    An image without a label on which people chose between two models has a column of NaN, and ``choices``
-    holds what they chose.
+    Of duels, an image without a label on which people chose between two models has a column of NaN, and
+    ``choices`` holds what they chose. Of drawn images ``votes`` hold what each person chose.
     """
 
     study: Study
@@ -41,6 +42,7 @@ class Labelled:
     panel: Panel
     notes: list[str]
     choices: Shares
+    votes: Votes
     where: Domain | None
     voices: Voices
     weights: Mapping[str, float] | None
@@ -81,6 +83,7 @@ def labelled_selection(
         )
     notes = _gone_notes(slots, now)
     choices: Shares = {}
+    votes: Votes = {}
     if study.classifies:
         images, scores, said_of_ties = evidence.correctness(study, now.models, truth, discarded, voices)
         notes += said_of_ties
@@ -91,6 +94,7 @@ def labelled_selection(
         said = voices.choices(said)
         weights = voices.weights_of_choices(said)
         choices = choice_evidence.shares(said, weights) if not now.draws else {}
+        votes = choice_evidence.votes(said) if now.draws else {}
         more = sorted({image for image, _, _ in choices} - set(images))
         images = [*images, *more]
         scores = np.hstack([scores, np.full((len(now.models), len(more)), np.nan)])
@@ -122,6 +126,7 @@ def labelled_selection(
         panel,
         notes,
         choices,
+        votes,
         where,
         voices,
         weights,
@@ -165,9 +170,12 @@ def refuse_unlabelled(known: Labelled, panel: Panel, mine: Sequence[str]) -> Non
     chosen = set(mine)
     labelled = [k for k, image in enumerate(panel.images) if image in chosen]
     if not labelled:
+        beside = (
+            f"; what people chose counts beside masks: label {LEAST_MASKS} of them" if known.votes else ""
+        )
         raise RankingError(
             f"none of the {len(mine)} images of selection {known.selection!r}{there} has a label in truth "
-            f"{known.truth!r}"
+            f"{known.truth!r}{beside}"
         )
     if (
         not known.study.settings.classifies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from faultscape.reading.study import Study
@@ -18,7 +19,7 @@ from faultscape.standings import (
     of_both,
 )
 from faultscape.verbs.label import artefact as labels
-from faultscape.verbs.rank.artefact import STANDINGS
+from faultscape.verbs.rank.artefact import STANDINGS, is_by_chance
 from faultscape.verbs.select import artefact as selection
 
 if TYPE_CHECKING:
@@ -132,6 +133,25 @@ def of_pool(held: Standings) -> ModelRanking:
     from faultscape.reporting.competition.standing_tables import recommended
 
     return of_both(held, recommended(held))[0]
+
+
+def open_pairs(study: Study, name: str) -> list[tuple[str, str]]:
+    """Return the models of a drawn selection that its standings do not tell apart, two by two, as far as that
+    answers what it was drawn for: the leader and others, or neighbors in order; every two models before there
+    are standings with intervals, and none where nothing was drawn at random.
+    """
+    if not is_by_chance(study, name):
+        return []
+    slots = study.selections[name].now
+    held = STANDINGS.table(study, name)
+    gaps = [] if held is None or held.models != slots.models else of_pool(held).gaps
+    if held is None or not gaps:
+        return [*combinations(sorted(slots.models), 2)]
+    order = of_pool(held).order
+    wanted = [(order[0], other) for other in order[1:]]
+    if slots.definition.get("goal") != "best":
+        wanted = [*pairwise(order)]
+    return [(gap.model, gap.other) for gap in gaps if not gap.settled and (gap.model, gap.other) in wanted]
 
 
 def candidates(held: Standings) -> list[str]:

@@ -18,6 +18,7 @@ from faultscape.ranking import catalogue
 from faultscape.ranking.assembly import assemble
 from faultscape.ranking.catalogue import Ranking
 from faultscape.ranking.classifiers import PairsOfClassifiers
+from faultscape.ranking.drawn.choice_steps import BESIDE
 from faultscape.ranking.drawn.stand_ins import STANDS_IN
 from faultscape.ranking.duel_standings import Duels
 from faultscape.ranking.panel import Panel, RankingOptions, group_numbers
@@ -163,8 +164,8 @@ def _noted(standings: Standings, known: Labelled, drawn_from: str) -> Standings:
     selection = known.selection
     # for draws, the first note says it
     lost = "" if slots.draws else discards_text(slots, now, known.discarded)
-    # how far scores shift limits what they say: it is no detail of the method
-    shifted = [note for note in standings.notes if STANDS_IN in note]
+    # how far scores shift, and what choices add to them, is no detail of the method
+    shifted = [note for note in standings.notes if STANDS_IN in note or BESIDE in note]
     method = [note for note in standings.notes if note not in shifted]
     notes = [*method, *shifted, *filter(None, [lost]), *known.notes]
     if late := [m for m in known.study.models if m not in now.models]:

@@ -32,6 +32,8 @@ from faultscape.study.part_folders import MANIFEST
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import Image
+from faultscape.verbs.rank.artefact import is_by_chance
+from faultscape.verbs.rank.open_selections import open_pairs
 from faultscape.verbs.serve import asked_items
 from faultscape.verbs.serve.asked_items import (
     ChoiceItem,
@@ -72,6 +74,7 @@ class Asked:
     place: dict[str, int] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
     stamp: object = None
+    drawn: bool = False  # of choices: on images drawn for all models, in the order of the draws
 
     @property
     def settings(self) -> Settings:
@@ -111,6 +114,7 @@ class Asker:
         self._digests = Digests()
         self._predictions = PointPredictions()
         self._task = ""  # what the campaign asks; a selection that is replaced meanwhile does not change it
+        self._pairs: list[tuple[str, str]] | None = None  # on drawn images: those open when it began
 
     def read(self, *, begun: bool = False) -> Asked:
         """Return what is asked, given the study now; once a campaign has ``begun`` it may be empty.
@@ -172,6 +176,7 @@ class Asker:
             numbered=list(images),
             chosen=slots.images,
             stamp=stamp,
+            drawn=bool(slots.draws) and is_by_chance(study, options.selection),
         )
         every = (*asked.items, *asked.training, *asked.planted)
         asked.meant = {self._secret.id_of(id_): id_ for id_ in every}
@@ -205,7 +210,9 @@ class Asker:
         if self._task == asked_items.QUESTIONS:
             return question_items(study, slots, options.truth, question_glosses(study.settings))
         if self._task == asked_items.CHOICES:
-            return choice_items(slots)
+            if self._pairs is None:
+                self._pairs = open_pairs(study, options.selection) if slots.draws else []
+            return choice_items(slots, self._pairs)
         pixels = open_pixels(study, list(labels), options.truth, options.campaign.session)
         return [_point(pixel, labels[pixel]) for pixel in pixels]
 

@@ -10,7 +10,7 @@ drawn.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from faultscape.nouns import Slots
@@ -71,8 +71,17 @@ def item_id(*words: str) -> str:
     return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
 
 
-def choice_items(slots: Slots) -> list[ChoiceItem]:
-    """Return the choices between two models that a selection of duels asks for, in its order."""
+def choice_items(slots: Slots, pairs: Collection[tuple[str, str]] = ()) -> list[ChoiceItem]:
+    """Return the choices between two models that a selection asks for, in its order: of duels, and on drawn
+    images between the models of each of ``pairs``.
+    """
+    if slots.draws:
+        asked = [sorted(pair) for pair in pairs]
+        return [
+            ChoiceItem(item_id(image, first, second), image, first, second)
+            for image in slots.images
+            for first, second in asked
+        ]
     classes: dict[tuple[str, str, str], list[str]] = {}
     for row in slots.duels:
         first, second = sorted((row.defender, row.attacker))

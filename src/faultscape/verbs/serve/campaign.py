@@ -86,13 +86,16 @@ class Campaign:
         self._looked = time.monotonic()
         self._trouble = ""
         self.task = self._asked.task
-        self.rules = options.campaign.of(points=self.task == POINTS)
+        self.rules = options.campaign.of(points=self.task == POINTS, drawn=self._asked.drawn)
         self._of = (  # items given out by other campaigns do not matter here
             f"{self.task} of {options.truth}"
         )
-        number = len(
-            {m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)}
-        )
+        number = len({model for one in self.choices_asked for model in (one.first, one.second)})
+        if options.campaign.adaptive and self._asked.drawn:
+            raise OptionError(
+                f"--adaptive is for duels, and selection {options.selection!r} is of images drawn for all"
+                " models, whose choices are asked in the order of the draws; remove --adaptive"
+            )
         if options.campaign.adaptive and number < FEWEST_MODELS:
             raise OptionError(
                 f"--adaptive needs choices between at least {FEWEST_MODELS} models; this study has {number};"
@@ -116,6 +119,11 @@ class Campaign:
             return f"selection {self.options.selection!r} has no open questions: every image has a label"
         if self.task == POINTS:
             return f"selection {self.options.selection!r} has no open points: every image has a mask"
+        if self._asked.drawn:
+            return (
+                f"selection {self.options.selection!r} has no open choices: its standings leave no two models"
+                " open that it was drawn for"
+            )
         study = shlex.quote(self.options.study)
         return (
             f"selection {self.options.selection!r} has no duels of two models, so there is nothing to choose"
@@ -151,9 +159,14 @@ class Campaign:
         """Return the item with an id from a page; NotFoundError if it is not asked."""
         return replace(self._item(self._asked.meant.get(id_, "")), id=id_)
 
+    @property
+    def choices_asked(self) -> list[ChoiceItem]:
+        """The choices between two models that are asked now."""
+        return [one for one in self._asked.items.values() if isinstance(one, ChoiceItem)]
+
     def some_choice(self) -> ChoiceItem | None:
         """Return any choice that is asked, or None."""
-        return next((one for one in self._asked.items.values() if isinstance(one, ChoiceItem)), None)
+        return next(iter(self.choices_asked), None)
 
     def image_of(self, item: Item) -> Image:
         """Return the image of an item; NotFoundError if it has left the corpus."""
@@ -198,10 +211,8 @@ class Campaign:
 
     def classes_of(self, image: Image) -> list[str]:
         """Return the classes for which an image was chosen."""
-        asked = (
-            one for one in self._asked.items.values() if isinstance(one, ChoiceItem) and one.image == image.id
-        )
-        return list(dict.fromkeys(name for one in asked for name in one.classes))
+        asked = (one.classes for one in self.choices_asked if one.image == image.id)
+        return list(dict.fromkeys(name for names in asked for name in names))
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as given to them."""
@@ -517,7 +528,8 @@ class Campaign:
         """Ask what the study asks now."""
         items = self._asked.items
         asked = self._asked
-        self._assignment.ask([*items], [*asked.training], [*asked.planted], in_order=self.task == POINTS)
+        in_order = self.task == POINTS or asked.drawn
+        self._assignment.ask([*items], [*asked.training], [*asked.planted], in_order=in_order)
         pairs = {id_: (one.first, one.second) for id_, one in items.items() if isinstance(one, ChoiceItem)}
         self._pairs.ask(pairs, self._assignment.order if pairs else ())
 

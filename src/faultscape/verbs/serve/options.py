@@ -18,7 +18,7 @@ class CampaignRules:
     Parameters
     ----------
     overlap
-        How many people answer each item; default: 2, for points 1.
+        How many people answer each item; default: 2, for points, and choices on images drawn at random, 1.
     session
         How many items to answer before a pause.
     repeats
@@ -41,14 +41,15 @@ class CampaignRules:
     training: str | None = None
     adaptive: bool = False
 
-    def of(self, *, points: bool) -> SettledRules:
-        """Return the rules of a campaign that asks about ``points``, or anything else.
+    def of(self, *, points: bool, drawn: bool = False) -> SettledRules:
+        """Return the rules of a campaign that asks about ``points``, or for choices on ``drawn`` images, or
+        anything else.
 
         >>> CampaignRules(overlap=3).of(points=True)
         SettledRules(overlap=3, session=20, repeats=0.05, discard_votes=1)
         """
         # a point that two people answer teaches less than two points, and many answers show who errs
-        overlap = (1 if points else 2) if self.overlap is None else self.overlap
+        overlap = (1 if points or drawn else 2) if self.overlap is None else self.overlap
         repeats = (0.05 if points else 0.1) if self.repeats is None else self.repeats
         return SettledRules(overlap, self.session, repeats, self.discard_votes)
 

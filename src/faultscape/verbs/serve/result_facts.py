@@ -34,7 +34,7 @@ from faultscape.standings import FEW
 from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.points import PointAnswer
 from faultscape.verbs.rank.live import standings_now
-from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem, choice_items
+from faultscape.verbs.serve.asked_items import CHOICES, POINTS, ChoiceItem
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.people_facts import ANSWER_CODES, NONE
 
@@ -151,11 +151,12 @@ def results(
                 decisions,
                 anytime=found is not None and "anytime" in found.definitions,
             )
-        kept = voices.choices(_asked_choices(study, slots, options.truth))
+        asked = campaign.choices_asked
+        kept = voices.choices(_asked_choices(study, slots, options.truth, asked))
     except FaultscapeError as error:
         return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts = _forecasts(kept, choice_items(slots), study.groups)
+    forecasts = _forecasts(kept, asked, study.groups)
     agreement = _choice_agreement(kept, known)
     masks = tuple(_with_names(name, known) for name in _with_masks(study, options.truth))
     votes = sum(number for _, number in shares(kept).values())
@@ -186,11 +187,11 @@ def _asked_points(study: Study, slots: Slots, truth: str, voices: Voices) -> lis
     ]
 
 
-def _asked_choices(study: Study, slots: Slots, truth: str) -> list[Choice]:
-    """Return the choices that count: between two models that the selection compares on that image now; skips
-    do not count.
+def _asked_choices(study: Study, slots: Slots, truth: str, items: Sequence[ChoiceItem]) -> list[Choice]:
+    """Return the choices that count: between two models that are compared on that image now (``items``);
+    skips do not count.
     """
-    asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
+    asked = {(item.image, item.first, item.second) for item in items}
     kept, _ = counting(study, truth, slots.models)
     return [
         one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH

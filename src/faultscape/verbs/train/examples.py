@@ -120,6 +120,14 @@ class Examples:
         """The ids of the images that have boxes and no labels."""
         return sorted(image.id for image, place in self._images.rows if place is None)
 
+    @property
+    def masked(self) -> int:
+        """How many images, the first, have labels, if they are fewer than those with boxes and would hardly
+        be drawn; 0 if all count the same.
+        """
+        masks = len(self._images) - len(self.boxed)
+        return masks if masks < len(self.boxed) and not self.new else 0
+
     def _labels(self, number: int, size: tuple[int, int]) -> np.ndarray:
         if self._images.rows[number][1] is None:
             return np.full((size[1], size[0]), IGNORED, np.int16)

@@ -138,6 +138,7 @@ def find_labelled(
     places = [(image, judged[image.id].semantic) for image in mine]
     boxed = {image.id for image in mine if _drawn(study, image).id in boxes} if boxes else set[str]()
     rows = [(image, place) for image, place in places if place is not None or image.id in boxed]
+    rows.sort(key=lambda row: row[1] is None)
     names = ", ".join(selections_of(sets))
     if names and not chosen:
         raise StudyError(

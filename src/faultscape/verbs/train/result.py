@@ -31,7 +31,7 @@ class Trained:
     mean_field: float | None = None  # factor of a Gaussian process; None if it was not tuned
     exported: str = ""  # path of network.onnx or network.pt2; '' without --export
     new: bool = True  # False if it was trained before, with the same options and data
-    seconds: float = 0.0  # training time; 0 if it was trained before
+    seconds: float = 0.0  # training time, with that of runs that were killed; 0 if it is not known
     parent: str = ""  # the network that it continues on images of selections; '' for none
     selections: tuple[str, ...] = ()  # these selections
     new_images: int = 0  # how many of its images are theirs; the others are mixed in

@@ -170,15 +170,12 @@ def _train_network(
             return _result(options, folder, wanted, before, new=False)
         for note in (*wanted.notes, *_test_images(train_on)):
             print(note)
-        begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
         made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance, negatives)
         _finish(folder, wanted, made, provenance)
         with changing(root):
-            log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
-        return _result(
-            options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun
-        )
+            log(root, "train", name=options.name, seconds=made.about["seconds"])
+        return _result(options, folder, wanted, _held(folder) or {}, new=True)
 
 
 def _joined(study: Study, options: TrainOptions, made: Trained) -> Trained:
@@ -303,6 +300,7 @@ def _train(
     negatives: Negatives | None,
 ) -> Made:
     """Train a network, and fit what is fitted after training."""
+    begun = time.monotonic()
     net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
@@ -337,6 +335,7 @@ def _train(
         None if photos is None else Photos(len(photos), photos.read),
         train_on.new,
         train_on.boxes if train_on.boxed else None,
+        train_on.masked,
     )
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
@@ -348,7 +347,7 @@ def _train(
     if note := devices.slow_half(device, precision):
         print(note)
     machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
-    rows = _steps(
+    rows, before = _steps(
         folder,
         train(net, plan, task, folder / "checkpoint", str(provenance["key"]), machine, look),
         plan.all_steps(train_on.an_epoch),
@@ -377,7 +376,9 @@ def _train(
         )
     net.eval()
     scores = validate(net, watched, device, classes=classes) if len(watch_on) else {}
-    return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
+    seconds = round(before + time.monotonic() - begun, 1)
+    made = {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores, "seconds": seconds}
+    return Made(net, made, rows, tuned)
 
 
 def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
@@ -390,9 +391,12 @@ def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
     return ticking
 
 
-def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
-    """Run the training steps and log them; return all rows."""
+def _steps(
+    folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool
+) -> tuple[list[curves.Row], float]:
+    """Run the training steps and log them; return all rows, and the seconds of runs that were killed."""
     rows: list[curves.Row] = []
+    before = 0.0
     put_at = time.monotonic()
     with progress("train", total) as tick:
         for step in steps:
@@ -400,6 +404,7 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
                 print(f"resuming after step {step.step - 1:,}")
             if not rows:  # the log of a killed run, up to its checkpoint
                 rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
+                before = step.before
                 tick(step.step - 1)
             rows.append(
                 curves.Row(
@@ -425,7 +430,7 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
                 put_at = time.monotonic()
             tick(1)
     curves.write_rows(folder, rows, key)
-    return rows
+    return rows, before
 
 
 def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
@@ -491,7 +496,6 @@ def _result(
     held: dict[str, Any],
     *,
     new: bool,
-    seconds: float = 0.0,
 ) -> Trained:
     about = held["network"]
     training = held["training"]
@@ -513,6 +517,6 @@ def _result(
         held["tuned"],
         exported,
         new,
-        seconds,
+        training.get("seconds", 0.0),
         boxed=len(texts(held["provenance"].get("boxed"))),
     )

@@ -7,6 +7,7 @@ damaged yields nothing.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,6 +34,7 @@ def read_training(folder: Path) -> CardTraining | None:
             cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan")
         )
         arguments = provenance["arguments"]
+        made = cast("dict[str, Any]", held.get("training", {}))
         rows = read_rows(folder)
         return {
             "backbone": str(network["backbone"]),
@@ -40,13 +42,13 @@ def read_training(folder: Path) -> CardTraining | None:
             "loss": str(arguments.get("loss", "ce")),
             "images": int(provenance["images"]),
             "withheld": [str(name) for name in provenance["withheld"]],
-            "steps": len(rows),
+            "steps": rows[-1].step if rows else 0,
             "batch": int(plan["batch"]),
             "rate": float(plan["rate"]),
             "inherited": [str(flag) for flag in provenance.get("flags", [])],
             "negatives": str(arguments.get("negatives", "")),
             "family": str(provenance.get("family", "")),
-            "minutes": sum(row.seconds for row in rows) / 60,
+            "minutes": float(made.get("seconds", sum(row.seconds for row in rows))) / 60,
             "losses": losses_of(rows),
             "watched": [
                 [row.step, row.validation_miou, row.validation_nll]
@@ -56,6 +58,12 @@ def read_training(folder: Path) -> CardTraining | None:
         }
     except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
         return None
+
+
+def seconds_of_training(folder: Path) -> float:
+    """Return the seconds in which the network in a folder was trained, or NaN if they are not known."""
+    training = read_training(folder)
+    return math.nan if training is None else round(60 * training["minutes"], 1)
 
 
 def flags_of(training: CardTraining | None) -> list[str]:
