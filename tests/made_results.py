@@ -147,7 +147,7 @@ def plan() -> LabelPlan:
                 "choice_hours": 0.1,
             },
         ),
-        {"mask": 600.0, "choice": 5.0, "question": 4.0, "point": 6.0, "wage": None},
+        {"mask": 600.0, "choice": 5.0, "question": 4.0, "point": 6.0, "box": 8.0, "wage": None},
         {
             "verb": "select",
             "question": "best",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,8 +68,11 @@ def _run(kind: str, path: Path, attribute: str) -> ModuleType:
     """Run a user's file and return it as a module."""
     if not path.is_file():
         raise OptionError(f"{kind} {path}:{attribute}: there is no file {path}")
-    module = ModuleType(f"faultscape_plug_{path.stem}")
+    place = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+    module = ModuleType(f"faultscape_plug_{path.stem}_{place}")
     module.__file__ = str(path)
+    # dataclasses and type hints look their module up by its name, while it runs and later
+    sys.modules[module.__name__] = module
     try:
         with plain_errors(f"{kind} {path}:{attribute}: running {path} failed", OptionError):
             exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - the user's own file; never an older compiled form of it

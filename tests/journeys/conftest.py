@@ -1,5 +1,5 @@
-"""A small corpus, a study that has collected it, one whose labels are answers, and one in which a network was
-trained, for journeys that begin there.
+"""A small corpus, a study that has collected it, one with maps of models, one whose labels are answers, and
+one in which a network was trained, for journeys that begin there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import faultscape as fs
 import made
 import made_answers
 import made_training
+from golden import STUDY, copied
 
 
 @pytest.fixture
@@ -22,6 +23,18 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return str(made.collected(corpus, tmp_path / "study", shard_size=4))
+
+
+def _unlabelled(folder: Path) -> made.Corpus:
+    corpus = made.corpus(folder / "corpus", images=10, models=3)
+    made.predicted(str(made.collected(corpus, folder / STUDY, 1024)), corpus.models)
+    return corpus
+
+
+@pytest.fixture
+def unlabelled(tmp_path: Path) -> tuple[str, made.Corpus]:
+    """A study of ten images with the maps of three models and no label, and what is true of it."""
+    return copied("unlabelled", _unlabelled, tmp_path / "study")
 
 
 @pytest.fixture

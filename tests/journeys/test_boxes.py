@@ -17,33 +17,21 @@ from faultscape.reading.boxes.evidence import boxes_of
 from faultscape.reading.study import Study
 from faultscape.study.tables.logs import read_failures
 from faultscape.verbs.measure.signature import Measured
-from golden import STUDY, copied
 from refusals import refused
 
 THINGS = ("car", "person")
 BOXES = fs.options.StudyPart(boxes=True)
 
 
-def _make(folder: Path) -> made.Corpus:
-    corpus = made.corpus(folder / "corpus", images=10, models=3)
-    made.predicted(str(made.collected(corpus, folder / STUDY, 1024)), corpus.models)
-    return corpus
+@pytest.fixture
+def study(unlabelled: tuple[str, made.Corpus]) -> str:
+    return unlabelled[0]
 
 
 @pytest.fixture
-def made_once(tmp_path: Path) -> tuple[str, made.Corpus]:
-    return copied("boxes", _make, tmp_path / "study")
-
-
-@pytest.fixture
-def study(made_once: tuple[str, made.Corpus]) -> str:
-    return made_once[0]
-
-
-@pytest.fixture
-def file(made_once: tuple[str, made.Corpus], tmp_path: Path) -> Path:
+def file(unlabelled: tuple[str, made.Corpus], tmp_path: Path) -> Path:
     """Boxes of two classes, as COCO has them."""
-    corpus = made_once[1]
+    corpus = unlabelled[1]
     images, annotations = [], []
     for k, (id_, truth) in enumerate(zip(corpus.ids, corpus.truths, strict=True)):
         images.append({"id": k, "file_name": f"{id_}.png", "width": truth.shape[1], "height": truth.shape[0]})
@@ -67,9 +55,9 @@ def bounds(found: Measured, metric: str) -> dict[tuple[str, str | None, str | No
 
 
 def test_bounds_hold_what_masks_measure(
-    study: str, file: Path, made_once: tuple[str, made.Corpus], capsys: pytest.CaptureFixture[str]
+    study: str, file: Path, unlabelled: tuple[str, made.Corpus], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    corpus = made_once[1]
+    corpus = unlabelled[1]
     assert main(["label", "import", study, str(file), "--boxes"]) == 0
     said = capsys.readouterr().out
     assert f"next: faultscape measure {study} --boxes" in said
@@ -141,10 +129,10 @@ def test_boxes_are_taken_back_and_travel_as_lines(study: str, file: Path, tmp_pa
     assert boxes_of(Study(study), "labels") == before
 
 
-def test_boxes_follow_renamed_classes(study: str, file: Path, made_once: tuple[str, made.Corpus]) -> None:
+def test_boxes_follow_renamed_classes(study: str, file: Path, unlabelled: tuple[str, made.Corpus]) -> None:
     fs.label.import_(study, str(file), boxes=True)
     fs.measure(study, part=BOXES)
-    classes = json.loads(made_once[1].classes.read_text())
+    classes = json.loads(unlabelled[1].classes.read_text())
     for entry in classes["classes"]:
         entry["name"] = {"car": "vehicle"}.get(entry["name"], entry["name"])
     classes["parents"] = {}

@@ -228,10 +228,11 @@ def chosen_elsewhere(study: Study, selection: str) -> set[str]:
 
 
 def labelled_among(study: Study, images: Collection[str]) -> set[str]:
-    """Return those of some images that have a label, or an answer, under any truth."""
+    """Return those of some images that have a label, or, for classifiers, an answer, under any truth."""
     wanted = set(images)
     answers = study.answers
-    out = {row[0] for truth in answers.truths() for row in answers.answers(truth)} & wanted
+    answered = answers.truths() if study.classifies else ()
+    out = {row[0] for truth in answered for row in answers.answers(truth)} & wanted
     numbers = set(study.corpus.shards_of(wanted).values())
     for where in (label_maps.truth(study.root, truth) for truth in study.label_folders):
         parts = study.manifest(where)

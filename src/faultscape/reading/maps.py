@@ -6,7 +6,7 @@ Conventions: an image is named by its id; a map is scaled to the working size by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from faultscape.nouns import Classes
 from faultscape.study.parts import Part
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.corpus import Image, part_name, shards
 
 if TYPE_CHECKING:
     from faultscape.reading.study import Study
@@ -106,6 +106,21 @@ class ShardMaps:
 
     def _read(self, code: bytes | None, places: np.ndarray, image: str) -> np.ndarray | None:
         return None if code is None else nearest(runs.decode(code, places), self._sizes[image])
+
+
+def maps_of_all(
+    study: Study, images: Iterable[str], truth: str = ""
+) -> Iterator[tuple[str, np.ndarray | None, np.ndarray | None]]:
+    """Yield each image, its maps (J, H, W) by all models, None if one lacks it, and its map (H, W) of a
+    ``truth``, None without one.
+    """
+    for rows in shards([study.image_rows[image] for image in images]).values():
+        maps = ShardMaps(study, study.models, truth, rows)
+        for row in rows:
+            found = [maps.of(model, row.id) for model in study.models]
+            there = [one for one in found if one is not None]
+            whole = np.stack(there) if len(there) == len(found) else None
+            yield row.id, whole, maps.truth(row.id)
 
 
 class StoredLabels(Mapping[str, Any]):

@@ -20,7 +20,7 @@ from faultscape.verbs.compare.artefact import PAIRS
 from faultscape.verbs.fit.artefact import METHODS
 from faultscape.verbs.label.artefact import ANSWERS, DISCARDS, LABELS_OF_SELECTION
 from faultscape.verbs.loop.artefact import LOOP
-from faultscape.verbs.measure.artefact import BOX_MEASURES, MEASURES, POINT_MEASURES
+from faultscape.verbs.measure.artefact import BOX_MEASURES, MEASURES, POINT_MEASURES, PRESENT_MEASURES
 from faultscape.verbs.plan.artefact import PLAN
 from faultscape.verbs.plan.open_question import OPEN_QUESTION
 from faultscape.verbs.predict.artefact import MAPS
@@ -50,6 +50,7 @@ ARTEFACTS = (
     MEASURES,
     POINT_MEASURES,
     BOX_MEASURES,
+    PRESENT_MEASURES,
     RELIABILITY,
     REPORT,
 )

@@ -27,7 +27,7 @@ from faultscape.standings import MOST_POINTS, Gap
 # single draws vary more than it expects, for many models and what two add; measured, docs/benchmarks/plan.md
 SURER = 1.5
 OF_TWO = 3.5
-BOXED = 1 / 3  # of the points that a difference takes, beside boxes of all classes; docs/benchmarks/boxes.md
+BOXED = 0.5  # of the points are enough beside loose boxes of all classes; measured, docs/benchmarks/boxes.md
 RANGE = (
     0.1,
     0.9,

@@ -118,9 +118,20 @@ class PointsPart(TypedDict):
     borders_leave_open: dict[str, list[float]]
 
 
+class PresentPart(TypedDict):
+    """From what it is known which classes images show: ``masks`` and ``answers`` count the images of either,
+    ``by_class`` {class: [images that show it, images that do not]}.
+    """
+
+    masks: int
+    answers: int
+    by_class: dict[str, list[int]]
+
+
 class SetDocument(TypedDict, total=False):
     """The results of one data set; ``anomalous`` {NAME: share of anomalous pixels} with anomaly scores,
-    ``points`` what was asked and answered where the numbers are estimated from points.
+    ``points`` what was asked and answered where the numbers are estimated from points, ``present`` from what
+    the classes of images are known where the numbers are about these.
     """
 
     models: Required[dict[str, dict[str, MetricEntry]]]
@@ -134,6 +145,7 @@ class SetDocument(TypedDict, total=False):
     failures: int
     units: DrawnUnits
     points: PointsPart
+    present: PresentPart
     chosen: int
     notes: list[str]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from faultscape.reporting.measure import leaders
 from faultscape.reporting.measure.leaders import contradictions, error_gaps
-from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell
+from faultscape.reporting.measure.tables import MAPS, SCORES, TITLES, cell, own_titles
 from faultscape.reporting.view import ChartPoint, Line, Mark, TableRow, axes_of, axis, dot, table_of
 
 PER_CLASS = ("miou", "rom", "rum")
@@ -56,13 +56,14 @@ def front(one: Document) -> dict[str, Any]:
 
 def by_class(one: Document) -> list[dict[str, Any]]:
     """Return panels of bars by class: ``rows`` [(class, [error of each model])] of IoU error, ROM and RUM,
-    with classes beyond 24 in ``more``.
+    and of metrics that are not of the catalogue, with classes beyond 24 in ``more``.
     """
     models = one.get("models", {})
     out: list[dict[str, Any]] = []
     if not one.get("classes"):
         return out
-    for metric in PER_CLASS:
+    own = own_titles({"": one})
+    for metric in (*PER_CLASS, *own):
         found = {name: of[metric].get("per_class") or {} for name, of in models.items() if metric in of}
         classes = list(dict.fromkeys(c for per in found.values() for c in per))
         better = {name: of[metric]["better"] for name, of in models.items() if metric in of}
@@ -73,7 +74,7 @@ def by_class(one: Document) -> list[dict[str, Any]]:
                 rows.append((class_, values))
         if rows:
             on = axis([0.0, *(v for _, values in rows for v in values)], at_most=3)
-            title, says = ("IoU error", "1 − IoU") if metric == "miou" else TITLES[metric]
+            title, says = ("IoU error", "1 − IoU") if metric == "miou" else (TITLES | own)[metric]
             out.append(
                 {
                     "title": title,

@@ -15,9 +15,10 @@ from typing import Any, cast
 
 from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting.measure.document import Document, MetricEntry, PointsPart, SetDocument
+from faultscape.reporting.measure.document import Document, MetricEntry, PointsPart, PresentPart, SetDocument
 from faultscape.reporting.measure.leaders import contradictions, error, standings
 from faultscape.reporting.measure.tables import headline_metrics, name_of, own_titles
+from faultscape.results.table import text_lines
 
 COLUMNS = tuple(
     (metric.name, metric.short)
@@ -25,6 +26,7 @@ COLUMNS = tuple(
     if metric.column
 )
 _PIXELS = frozenset(["ror", "rur"])
+_EACH = {"points": "the IoU of every class", "present": "every class"}  # without statistics of images
 
 
 def summary(path: str, document: Document) -> str:
@@ -52,7 +54,7 @@ def summary(path: str, document: Document) -> str:
     lines += ["* best, or not significantly worse than the best"] if starred else []
     lines += _beside(document)
     lines += [f"lower is better: {', '.join(low)}"] if low else []
-    rest = "the IoU of every class" if "points" in document else "every error"
+    rest = next((rest for part, rest in _EACH.items() if part in document), "every error")
     lines.append(f"{written_files(path, document)}; -v prints {rest}")
     return "\n".join(lines)
 
@@ -63,7 +65,7 @@ def written_files(path: str, document: Document) -> str:
     >>> written_files("measured", {"models": {}})
     'measured/report.html; beside it measure.json and per_image.parquet'
     """
-    more = "" if "points" in document else " and per_image.parquet"
+    more = "" if _EACH.keys() & document.keys() else " and per_image.parquet"
     return f"{Path(path) / 'report.html'}; beside it measure.json{more}"
 
 
@@ -127,6 +129,8 @@ def told(path: str, document: Document) -> str:
     """Return the table of every data set that this call measured, its notes, and what was written."""
     if "points" in document:
         return "\n".join([*_class_table(document, document["points"]), summary(path, document)])
+    if "present" in document:
+        return "\n".join([*_presence_table(document, document["present"]), summary(path, document)])
     lines = list[str]()
     sets = _sets(document)
     for name, one in sets.items():
@@ -148,20 +152,34 @@ def _class_table(one: SetDocument, points: PointsPart) -> list[str]:
     names = [f"{name:<18}" for name in one["models"]]
     lines = [f"{'class':<{width}}  points  {'  '.join(names)}".rstrip()]
     for class_, number in points["by_class"].items():
-        cells = [
-            _interval(
-                {
-                    "value": of["per_class"][class_],
-                    "better": "high",
-                    "low": of["per_class_low"][class_],
-                    "high": of["per_class_high"][class_],
-                }
-            )
-            for of in models
-        ]
+        cells = [_interval(_of_class(of, class_)) for of in models]
         row = "  ".join(f"{cell:<18}" for cell in cells)
         lines.append(f"{class_:<{width}}  {number:>6g}  {row}".rstrip())
     return lines
+
+
+def _presence_table(one: SetDocument, part: PresentPart) -> list[str]:
+    """Return precision, recall and F1 of the presence of every class, a row for each model."""
+    shown = headline_metrics({"": one})
+    rows = [
+        (
+            class_,
+            str(part["by_class"][class_][0]),
+            str(sum(part["by_class"][class_])),
+            model,
+            *(_interval(_of_class(of[metric], class_)) for metric, _ in shown),
+        )
+        for class_ in one.get("classes", ())
+        for model, of in one["models"].items()
+    ]
+    return text_lines(("class", "in", "of images", "model", *(title for _, title in shown)), rows)
+
+
+def _of_class(entry: MetricEntry, class_: str) -> MetricEntry:
+    """Return the entry of one class of a metric."""
+    low, high = entry.get("per_class_low", {}), entry.get("per_class_high", {})
+    value = entry.get("per_class", {}).get(class_)
+    return {"value": value, "better": entry["better"], "low": low.get(class_), "high": high.get(class_)}
 
 
 def _table(one: Mapping[str, Any]) -> list[str]:

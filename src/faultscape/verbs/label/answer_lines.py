@@ -248,7 +248,7 @@ class _Lines:
                 return f"{str(row['class'])[:80]!r} is not a class of the study"
             if row["answer"] not in (*ANSWERS, ""):
                 return f"the answer {str(row['answer'])[:40]!r} is not known; use {', '.join(ANSWERS)}"
-            said = image, row["class"], _word(row, "annotator"), row["answer"], _word(row, "truth")
+            said = image, row["class"], _text(row, "annotator"), row["answer"], _word(row, "truth")
             return self._once(
                 kind, Answer(*said, **_more(row, "seconds", "shown", "key", "time")), self.answers
             )

@@ -21,13 +21,15 @@ from faultscape.verbs import graph
 from faultscape.verbs.in_memory.labels import as_files
 from faultscape.verbs.label import answer_lines, mask_export, masks, questions
 from faultscape.verbs.label.boxes.import_ import holds_boxes_alone, import_boxes
-from faultscape.verbs.label.boxes.result import BoxesImported, boxes_line
+from faultscape.verbs.label.boxes.result import BoxesImported, measure_line
 from faultscape.verbs.label.crowd import session_export, session_import
 from faultscape.verbs.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.verbs.label.held_labels import export_done
 from faultscape.verbs.label.points import export as point_export
 from faultscape.verbs.label.points import import_ as point_import
 from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
+from faultscape.verbs.label.present.import_ import import_present, names_present
+from faultscape.verbs.label.present.result import PresentImported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -128,15 +130,19 @@ def _check_fresh(study: Study, options: LabelExportOptions) -> None:
 
 def import_labels(
     options: LabelImportOptions,
-) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported:
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported | PresentImported:
     """Import labels from a folder or a file, and say what comes next; LabellingError for a source that cannot
     contain labels for this study.
     """
     study = opened(options.study)
-    if options.boxes:
+    if options.boxes or options.present:
+        flag = "boxes" if options.boxes else "present"
+        if options.boxes and options.present:
+            raise OptionError("--boxes and --present read different files; give one of them at a time")
         if not isinstance(options.source, str) or not Path(options.source).exists():
-            raise LabellingError(f"{options.source}: no such file or folder; --boxes reads files of boxes")
-        return replace(import_boxes(study, options), then=boxes_line(options.study, options.truth))
+            raise LabellingError(f"{options.source}: no such file or folder; --{flag} reads a file")
+        found = import_boxes(study, options) if options.boxes else import_present(study, options)
+        return replace(found, then=measure_line(options.study, flag, options.truth))
     if isinstance(options.source, str) and holds_boxes_alone(Path(options.source)):
         raise LabellingError(f"{options.source}: holds boxes of PASCAL VOC, not masks; add --boxes")
     with as_files(study, options.source) as source:
@@ -183,6 +189,8 @@ def _imported(
             flag = "labels" if options.labels is not None else "format"
             raise OptionError(f"--{flag} applies to labels; {source} holds discards, so leave it out")
         return masks.import_discards(study, options)
+    if not classifies and names_present(Path(source)):
+        raise LabellingError(f"{source}: says which classes are in images, not where; add --present")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(
             f"{source}: is a table, but the labels of this study are label maps; give {_EXPECTED[False]}"

@@ -101,10 +101,10 @@ def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
 
 
 def _truth(study: Study, asked: str | None) -> str:
-    """Return the truth that counts, or that of boxes alone."""
-    boxed = box_answers(study).truths()
-    name = asked or (LABELS if LABELS in boxed or len(boxed) != 1 else boxed[0])
-    return name if name in boxed and not study.find_truth(asked) else study.truth(asked)
+    """Return the truth that counts, or that of boxes or of classes present alone."""
+    said = sorted({*box_answers(study).truths(), *study.answers.truths()})
+    name = asked or (LABELS if LABELS in said or len(said) != 1 else said[0])
+    return name if name in said and not study.find_truth(asked) else study.truth(asked)
 
 
 def _taken_back(study: Study, wanted: _Wanted) -> str:

@@ -12,6 +12,7 @@ from faultscape.verbs.label.boxes.result import BoxesImported
 from faultscape.verbs.label.crowd.result import Consensus, SessionsExported, SessionsImported
 from faultscape.verbs.label.options import SessionRules
 from faultscape.verbs.label.points.result import PointsAnswered, PointsExported
+from faultscape.verbs.label.present.result import PresentImported
 from faultscape.verbs.label.result import (
     Answered,
     AnswersTaken,
@@ -105,7 +106,8 @@ def import_(
     format: str | None = None,
     labels: LabelMeanings | None = None,
     boxes: bool = False,
-) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported:
+    present: bool = False,
+) -> Imported | Answered | AnswersTaken | SessionsImported | PointsAnswered | BoxesImported | PresentImported:
     """Import labels: a folder of masks or LabelMe files with its discard.csv (image, reason), such a table of
     discards alone, a file from a labelling tool, or, for classifiers, CSV files. Run it again to add or
     replace labels; what was taken back of a folder's discards stays so.
@@ -144,6 +146,10 @@ def import_(
         Read boxes around objects (COCO, CVAT, Label Studio, LabelMe, VOC XML), a file or a folder, as what
         they are: outside all boxes of a class nothing is of it, inside is unknown. `measure --boxes` says
         what follows.
+    present
+        Read which classes are in images: a CSV file with the columns image and present (classes joined by |;
+        none), and if you like asked (the classes that were asked about) and annotator; or Label Studio's JSON
+        with choices. `measure --present` says what follows.
 
     >>> fs.label.import_("study", "truth/", truth="second").new
     12

@@ -18,16 +18,19 @@ from pathlib import Path
 
 import numpy as np
 
+from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import without_ending
 from faultscape.corpus.matches import fit_images, near_images
 from faultscape.corpus.sources import Found, id_pattern
-from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
+from faultscape.errors import CorpusError, LabellingError, LabelMapError, closest, counted, shortened
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.formats.labelme import wrong_size
 from faultscape.labelling.catalogue import Format
 from faultscape.labelling.format_calls import plain_errors, recognises
 from faultscape.nouns import Classes
+from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import Corpus, Image
+from faultscape.study.tables.logs import Failure, read_failures, replace_failures
 from faultscape.verbs.label.mask_files import Reader, ReadInstances
 
 _PHOTOS = "images/"
@@ -130,6 +133,45 @@ def images_meant(
         return _fitting(path, names, images, pattern)
     except CorpusError as error:
         raise LabellingError(str(error)) from None
+
+
+def classes_meant(
+    study: Study, source: str, used: Mapping[str, int], listed: Iterable[str], one: str, many: str
+) -> dict[str, str]:
+    """Return {name in files: class of the study}, of names ``used`` {name: how often} and of others that the
+    files list; names of no class are reported, with how many of ``one`` thing or ``many`` have them.
+    LabellingError if there are only such.
+    """
+    words = sorted({*used, *listed})
+    found = {word: class_named(word, study.settings)[1] for word in words}
+    known = study.classes.names
+    other = [word for word in words if not found[word]]
+    if words and len(other) == len(words):
+        raise LabellingError(
+            f"{source}: no name in it is a class of the study: {shortened(other)}; known are"
+            f" {shortened(known)}.{closest(other[0], known)}"
+        )
+    if other:
+        number = sum(used.get(word, 0) for word in other)
+        print(
+            f"{source}: {counted(number, one, many)} of {counted(len(other), 'name')} that the study lacks"
+            f" say nothing about its classes: {shortened(other)}.{closest(other[0], known)}"
+        )
+    return {word: name for word, name in found.items() if name}
+
+
+def keep_failures(
+    study: Study, stage: str, truth: str, wrong: Iterable[tuple[str, str]], done: Iterable[str]
+) -> list[Failure]:
+    """Write (image, why) of what cannot be used to failures.csv, beside those of earlier imports of other
+    images than these and those ``done``; return the new ones.
+    """
+    failures = [Failure(stage, truth, image, why) for image, why in wrong]
+    again = {failure.image for failure in failures} | {*done}
+    held = [one for one in read_failures(study.root) if (one.stage, one.name) == (stage, truth)]
+    rest = [one for one in held if one.image not in again]
+    replace_failures(study.root, stage, truth, rest + failures)
+    return failures
 
 
 def _named_by(path: Path, names: Sequence[str], pattern: str) -> dict[int, str]:

@@ -9,6 +9,7 @@ from faultscape.nouns import JsonObject
 from faultscape.reading import evidence
 from faultscape.reading.artefact import Artefact, Input, Instance, by_method, named
 from faultscape.reading.boxes.evidence import box_answers, boxes_key
+from faultscape.reading.presence.evidence import presence_key
 from faultscape.reading.study import Study
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name
@@ -19,6 +20,7 @@ from faultscape.verbs.select import artefact as selection
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed differently
 POINTS_METHOD_NUMBER = 1  # the same, of measures from points
 BOXES_METHOD_NUMBER = 1  # and from boxes
+PRESENT_METHOD_NUMBER = 1  # and from the classes present
 
 
 def _confidence(made: Instance) -> str | None:
@@ -159,5 +161,39 @@ BOX_MEASURES = _BoxMeasures(
         inputs.GROUPS,
         inputs.NAMES,
         by_method(BOXES_METHOD_NUMBER, "an earlier version made them"),
+    ),
+)
+
+
+class _PresentMeasures(Artefact):
+    def instances(self, study: Study) -> list[str]:
+        """Return the truths with answers about the classes of images, once there are models."""
+        wanted = study.stored_maps and not study.classifies
+        return study.answers.truths() if wanted else []
+
+    def waits(self, _study: Study, _name: str) -> bool:
+        """Presence says little about where models are wrong, so that all else comes first."""
+        return True
+
+    def describe(self, _study: Study, name: str) -> str:
+        return f"from classes present of truth {name}"
+
+    def options_again(self, study: Study, name: str) -> tuple[JsonObject, tuple[str, ...]]:
+        return {"present": True, **named(truth=name), **self.options(study, name)}, ()
+
+
+PRESENT_MEASURES = _PresentMeasures(
+    "present measures",
+    verb="measure",
+    follows=("maps", "discards"),
+    where="measures-present/NAME/measure.json",
+    reads=(
+        replace(inputs.MAPS, reason="images, predictions or classes changed"),
+        inputs.MODELS,
+        Input("present", lambda made: presence_key(made.study, made.truth), "answers or discards changed"),
+        inputs.LABELS,
+        inputs.GROUPS,
+        inputs.NAMES,
+        by_method(PRESENT_METHOD_NUMBER, "an earlier version made them"),
     ),
 )

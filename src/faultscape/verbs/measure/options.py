@@ -34,12 +34,16 @@ class StudyPart:
     boxes
         What boxes around objects say (`label import --boxes`): bounds on each class's precision, recall and
         IoU. OUT is then STUDY/measures-boxes/TRUTH.
+    present
+        Whether maps contain the classes that images show, as people say (`label import --present`) or masks
+        do: precision, recall and F1 of each class. OUT is then STUDY/measures-present/TRUTH.
     """
 
     set_: list[str] | None = None
     holdout: str | None = None
     selection: str | None = None
     boxes: bool = False
+    present: bool = False
 
     @property
     def given(self) -> bool:

@@ -38,6 +38,7 @@ from faultscape.verbs.measure.jobs import MeasuredPart
 from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.options import definitions_given
 from faultscape.verbs.measure.points import measure_points
+from faultscape.verbs.measure.present.work import measure_present
 from faultscape.verbs.measure.scores import jobs as score_jobs
 from faultscape.verbs.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.verbs.measure.shard import asked_metrics
@@ -60,6 +61,8 @@ def _measure_folders(options: MeasureOptions) -> Measured:
     """Measure a study, or folders."""
     if options.part.boxes:
         return measure_boxes(options)
+    if options.part.present:
+        return measure_present(options)
     if options.part.selection is not None:
         return measure_points(options)
     definitions = define(options.preset, **definitions_given(options.definitions))

@@ -314,7 +314,7 @@ def _boxes(points: PointNumbers) -> str:
     if there["objects"] is None or there["objects"] < 1:
         return ""
     return (
-        " Boxes around all objects would save two thirds of the points, and pay with fewer than"
+        " Boxes around all objects would save about half of the points, and pay with fewer than"
         f" {there['objects']:g} objects an image."
     )
 

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from faultscape.classes.mapping import class_named
-from faultscape.errors import LabellingError, OptionError, closest, counted, shortened
+from faultscape.errors import LabellingError, OptionError, counted
 from faultscape.formats.label_tools.boxes import voc
 from faultscape.formats.label_tools.boxes.catalogue import BOX_FORMATS, BoxFormat
 from faultscape.formats.label_tools.boxes.said_boxes import BoxFile, SaidBoxes
@@ -23,9 +22,9 @@ from faultscape.reading.study import Study
 from faultscape.study.answers.boxes import BoxAnswer, text_of
 from faultscape.study.folder import refuse_twin
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.logs import Failure, log_import, read_failures, replace_failures
+from faultscape.study.tables.logs import log_import
 from faultscape.verbs.label.boxes.result import BoxesImported
-from faultscape.verbs.label.tool_files import images_meant
+from faultscape.verbs.label.tool_files import classes_meant, images_meant, keep_failures
 from faultscape.verbs.options import LabelImportOptions
 
 _STAGE = "label boxes"
@@ -51,17 +50,12 @@ def import_boxes(study: Study, options: LabelImportOptions) -> BoxesImported:
             raise OptionError(f"{truth!r} is the name of a model; choose another name with --truth NAME")
         refuse_twin(truth, study.truths, "truth")
         read = [(path, form.read(path)) for path, form in found]
-        names = _classes_of(study, source, [file for _, file in read])
+        used = Counter(name for _, file in read for image in file.images for name, _ in image.boxes)
+        listed = {name for _, file in read for name in file.classes}
+        names = classes_meant(study, source, used, listed, "box", "boxes")
         boxed = _boxed(names, [file for _, file in read])
         answers, wrong = _answers(study, options, read, names, boxed)
-        failures = [Failure(_STAGE, truth, image, why) for image, why in wrong]
-        again = {image for image, _ in wrong} | {one.image for one in answers}
-        rest = [
-            f
-            for f in read_failures(study.root)
-            if (f.stage, f.name) == (_STAGE, truth) and f.image not in again
-        ]
-        replace_failures(study.root, _STAGE, truth, rest + failures)
+        failures = keep_failures(study, _STAGE, truth, wrong, (one.image for one in answers))
         if not answers:
             why = f"the first: {wrong[0][1]}" if wrong else "no image of the study is in it"
             raise LabellingError(f"{source}: no box could be used; {why}")
@@ -103,29 +97,6 @@ def _named(source: Path, path: Path, image: str) -> str:
     inside = path.parent.relative_to(source) if source in path.parents else Path()
     inner = Path(*inside.parts[1:]) if inside.parts[:1] and inside.parts[0] in _INNER else inside
     return image if "/" in image else (inner / image).as_posix()
-
-
-def _classes_of(study: Study, source: str, files: Sequence[BoxFile]) -> dict[str, str]:
-    """Return {name in the files: class of the study}; names of no class are reported. LabellingError if
-    there are only such.
-    """
-    used = Counter(name for file in files for image in file.images for name, _ in image.boxes)
-    words = sorted({*used, *(name for file in files for name in file.classes)})
-    found = {word: class_named(word, study.settings)[1] for word in words}
-    known = study.classes.names
-    other = [word for word in words if not found[word]]
-    if words and len(other) == len(words):
-        raise LabellingError(
-            f"{source}: no name in it is a class of the study: {shortened(other)}; known are"
-            f" {shortened(known)}.{closest(other[0], known)}"
-        )
-    if other:
-        number = sum(used[word] for word in other)
-        print(
-            f"{source}: {counted(number, 'box', 'boxes')} of {counted(len(other), 'name')} that the study"
-            f" lacks say nothing about its classes: {shortened(other)}.{closest(other[0], known)}"
-        )
-    return {word: name for word, name in found.items() if name}
 
 
 def _boxed(names: Mapping[str, str], files: Sequence[BoxFile]) -> tuple[str, ...]:

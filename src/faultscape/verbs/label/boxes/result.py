@@ -12,14 +12,14 @@ from faultscape.errors import counted, shortened
 from faultscape.terminal_lines import wrapped
 
 
-def boxes_line(study: str, truth: str) -> str:
-    """Return the command that measures models from boxes.
+def measure_line(study: str, flag: str, truth: str) -> str:
+    """Return the command that measures models from boxes, or from the classes present.
 
-    >>> boxes_line("my study", "labels"), boxes_line("s", "ann")
-    ("faultscape measure 'my study' --boxes", 'faultscape measure s --boxes --truth ann')
+    >>> measure_line("my study", "boxes", "labels"), measure_line("s", "present", "ann")
+    ("faultscape measure 'my study' --boxes", 'faultscape measure s --present --truth ann')
     """
     under = [] if truth == "labels" else ["--truth", truth]
-    return shlex.join(["faultscape", "measure", study, "--boxes", *under])
+    return shlex.join(["faultscape", "measure", study, f"--{flag}", *under])
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ one, in at most ``BLOCKS`` blocks; fewer than six units give no intervals.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -26,12 +26,11 @@ from faultscape.metrics.boxes.intervals import interval_of_bounds, left_out_erro
 from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.progress import progress
 from faultscape.reading.boxes.evidence import boxes_of, truth_of_boxes
-from faultscape.reading.maps import ShardMaps
+from faultscape.reading.maps import maps_of_all
 from faultscape.reading.study import Study
 from faultscape.reporting.measure.box_document import BoxDocument, CertainRow, ClassBoundRow
 from faultscape.reporting.measure.document import number
 from faultscape.study.folder import make_folder, put
-from faultscape.study.tables.corpus import shards
 from faultscape.study.tables.logs import log
 from faultscape.terminal_lines import flag_of
 from faultscape.verbs.measure.artefact import BOX_MEASURES
@@ -104,7 +103,7 @@ def _count(study: Study, boxed: Boxed) -> _Found:
     used = 0
     empty = np.zeros((len(study.models), 0, 0), np.uint16)
     with progress("boxes", len(rows)) as tick:
-        for image, maps in _maps_of(study, boxed):
+        for image, maps, _ in maps_of_all(study, boxed):
             tick(1)
             if maps is None:
                 continue
@@ -122,17 +121,6 @@ def _count(study: Study, boxed: Boxed) -> _Found:
     none = box_counts(empty, [], 0)
     counts = stacked(stacked(one or none for one in block) for block in held)
     return _Found(names, counts, used, units.count, units.grouped, len(rows) - used)
-
-
-def _maps_of(study: Study, boxed: Boxed) -> Iterator[tuple[str, np.ndarray | None]]:
-    """Yield each image with boxes and its maps (J, H, W) by all models, None if one lacks it."""
-    wanted = [study.image_rows[image] for image in boxed]
-    for images in shards(wanted).values():
-        maps = ShardMaps(study, study.models, "", images)
-        for image in images:
-            found = [maps.of(model, image.id) for model in study.models]
-            there = [one for one in found if one is not None]
-            yield image.id, np.stack(there) if len(there) == len(found) else None
 
 
 def _document(study: Study, found: _Found) -> BoxDocument:

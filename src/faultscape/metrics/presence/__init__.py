@@ -1,0 +1,1 @@
+"""Whether maps contain the classes that images show."""

@@ -1,0 +1,1 @@
+"""What a study knows of the classes that its images show."""

@@ -1,0 +1,1 @@
+"""Import which classes are in images."""

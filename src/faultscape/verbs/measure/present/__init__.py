@@ -1,0 +1,1 @@
+"""Measure the models of a study by the classes that images show."""
