@@ -50,6 +50,7 @@ ARMS = {  # {arm: images with masks, images with boxes}
     "masks-4": (FEW, 0),
     "masks-4-boxes-44": (FEW, MANY - FEW),
     "boxes-48": (0, MANY),
+    "masks-22": (22, 0),  # as many as the hours of 4 masks and 44 images with boxes by extreme clicking
     "masks-48": (MANY, 0),
 }
 PLAN = CompletePlan(

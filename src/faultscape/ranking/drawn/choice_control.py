@@ -64,14 +64,15 @@ def with_choices(
     drawn: np.ndarray | None = None,
     span: tuple[float, float] = estimates.SHARES,
 ) -> Estimates:
-    """Return mean losses on the pool from ``losses`` (J, K) on the first K of M draws, and from what people
-    chose on more of them.
+    """Return mean losses on the pool from ``losses`` (J, K) on the first K of M draws, and from the
+    ``choices`` of people on more of them.
 
     Of losses l, choices c made into losses and a coefficient b, that is lure_K(l) - b (lure_K(c) -
     lure_M(c)): b is the one with least variance over all differences, shrunk by K / (K + 10) and never below
     0, so that few masks believe little. ``proxy`` (J, N) and ``drawn`` (K,) as in `prediction_powered`, whose
     control comes first. ``gain`` says how many times as many masks alone would be worth as much, for
-    differences between models. RankingError as `lure`, and for choices that do not fit the draws.
+    differences between models. ``span`` holds the least and the greatest loss. RankingError as `lure`,
+    and for choices that do not fit the draws.
 
     >>> losses = np.array([[0.0, 1.0] * 6, [1.0, 0.0] * 6])  # each is right on every other image
     >>> said = np.append(np.tile([1.0, -1.0], 6), np.tile([1.0, 1, -1], 4))  # later the first is better
