@@ -14,6 +14,7 @@ import numpy as np
 
 from faultscape.errors import MetricError
 from faultscape.maps.kernel_choice import Kernels
+from faultscape.metrics.scores.order import sort
 
 VOID = 255
 WHOLE = 1 << 53  # below it float64 holds every whole number
@@ -115,7 +116,7 @@ def split(
     if len(parts[0]) + len(parts[1]) < score.size:
         check_mask(anomaly, void, where)
     for part in parts:
-        part.sort()
+        sort(part)
     if not all(np.isfinite(part[[0, -1]]).all() for part in parts if len(part)):
         check_finite(np.sort(np.concatenate(parts)), where)
     return parts[0], parts[1]
