@@ -24,7 +24,7 @@ from faultscape.metrics import calibration_counts, component_counts, detection, 
 from faultscape.metrics.counts import aurc
 from faultscape.metrics.overlaps.components import THRESHOLDS
 from faultscape.metrics.scores.bootstrap import Coarse, replicates, sparse_histogram
-from faultscape.metrics.scores.order import sort
+from faultscape.metrics.scores.inputs import sort
 
 Row = tuple[str, str, str, str, str]
 PIXELS = 10_000_000

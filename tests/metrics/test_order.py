@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from faultscape.metrics.kernels import order as compiled
-from faultscape.metrics.scores import order
+from faultscape.metrics.scores import inputs
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -24,13 +24,13 @@ NUMBERS = {
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.uint32])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_compiled_order_is_that_of_numpy(name: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "_FEW", 1)
-    monkeypatch.setattr(order, "_is_numpy_fast", lambda: False)
-    monkeypatch.setattr(order._KERNELS, "_chosen", compiled)
+    monkeypatch.setattr(inputs, "_FEW", 1)
+    monkeypatch.setattr(inputs, "_is_numpy_fast", lambda: False)
+    monkeypatch.setattr(inputs._ORDER, "_chosen", compiled)
     values = NUMBERS[name].astype(np.float32)
     given = values.view(np.uint32) if kind is np.uint32 else values.astype(kind)
     ordered = given.copy()
-    order.sort(ordered)
+    inputs.sort(ordered)
     np.testing.assert_array_equal(ordered, np.sort(given))
 
 
@@ -46,5 +46,5 @@ def test_nan_of_either_sign_is_at_an_end() -> None:
 def test_other_kinds_of_numbers_are_sorted_too(kind: type) -> None:
     values = RNG.integers(0, 2000, 20_000).astype(kind)
     ordered = values.copy()
-    order.sort(ordered)
+    inputs.sort(ordered)
     np.testing.assert_array_equal(ordered, np.sort(values))

@@ -17,7 +17,7 @@ from faultscape.metrics.metric import Compute, Groups, OfGroups, Stats
 from faultscape.metrics.overlaps import components, over_under, recall_by_size, regions
 from faultscape.metrics.scores import region_overlap
 from faultscape.metrics.scores.detection import detection
-from faultscape.metrics.scores.order import sort
+from faultscape.metrics.scores.inputs import sort
 
 
 def pixels(of: Callable[..., np.ndarray]) -> Compute:

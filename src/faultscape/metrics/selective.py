@@ -21,8 +21,7 @@ from faultscape.errors import MetricError, OptionError
 from faultscape.maps import checked_arrays
 from faultscape.metrics.kernels.plain_ranks import distinct
 from faultscape.metrics.scores.counts import Detection
-from faultscape.metrics.scores.inputs import check_unmasked
-from faultscape.metrics.scores.order import sort
+from faultscape.metrics.scores.inputs import check_unmasked, sort
 
 WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inaccurate_uncertain")
 

@@ -10,16 +10,20 @@ silently drop the mask.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from faultscape.errors import MetricError
 from faultscape.maps.kernel_choice import Kernels
-from faultscape.metrics.scores.order import sort
 
 VOID = 255
 WHOLE = 1 << 53  # below it float64 holds every whole number
 RANKS = Kernels("faultscape.metrics.kernels.ranks", seconds=4)
 _A_PIXEL = 3e-8  # seconds that the plain kernels take for a pixel
+_ORDER = Kernels("faultscape.metrics.kernels.order", seconds=1)
+_FEW = 1 << 13  # numbers that NumPy sorts before bytes are counted
+_BITS = {np.dtype(np.float32): np.uint32, np.dtype(np.float64): np.uint64, np.dtype(np.uint32): np.uint32}
 
 
 def flat(
@@ -150,4 +154,34 @@ def check_finite(ascending: np.ndarray, where: str = "", name: str = "scores") -
     raise MetricError(
         f"{at}{bad} of {ascending.size} {name} are NaN or infinite; expected finite numbers in all pixels"
         " that are not void"
+    )
+
+
+def sort(values: np.ndarray) -> None:
+    """Bring contiguous numbers (N,) into ascending order where they lie, NaN to the ends.
+
+    >>> doubt = np.array([0.5, 0.25])
+    >>> sort(doubt)
+    >>> doubt.tolist()
+    [0.25, 0.5]
+    """
+    bits = _BITS.get(values.dtype)
+    kernels = None
+    if values.size > _FEW and bits:
+        kernels = _ORDER.ready(values.size * _A_PIXEL)
+    if kernels is None or _is_numpy_fast():
+        values.sort()
+    else:
+        kernels.sort(values.view(bits), np.empty(values.size, bits), values.dtype.kind == "f")
+
+
+@cache
+def _is_numpy_fast() -> bool:
+    """Whether NumPy sorts 10^7 float32 in some 5 ns each, as with AVX-512 on an Intel Xeon; on an AMD EPYC
+    (Zen 4) it takes 40 with AVX-512 and 15 without, and ours 7 (numpy 2.4.6).
+    """
+    from llvmlite import binding
+
+    return binding.get_host_cpu_features().get("avx512f", False) and "znver" not in (
+        binding.get_host_cpu_name()
     )

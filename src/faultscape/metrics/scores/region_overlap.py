@@ -26,8 +26,7 @@ from faultscape.choices import Connectivity
 from faultscape.errors import MetricError, OptionError
 from faultscape.maps import checked_arrays
 from faultscape.maps.regions import number
-from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
-from faultscape.metrics.scores.order import sort
+from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat, sort
 
 LIMIT = 0.3
 Planes = np.ndarray | Sequence[np.ndarray]

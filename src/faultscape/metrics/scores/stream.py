@@ -30,8 +30,7 @@ from faultscape.choices import Connectivity, FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.detection import rows_of_sorted
-from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
-from faultscape.metrics.scores.order import sort
+from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat, sort
 from faultscape.metrics.scores.region_overlap import LIMIT as FPR_LIMIT
 from faultscape.metrics.scores.region_overlap import region_shares
 
