@@ -25,7 +25,7 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_the_compiled_order_is_that_of_numpy(name: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "_FEW", 1)
-    monkeypatch.setattr(inputs, "_is_numpy_fast", lambda: False)
+    monkeypatch.setattr(compiled, "is_numpy_fast", lambda: False)
     monkeypatch.setattr(inputs._ORDER, "_chosen", compiled)
     values = NUMBERS[name].astype(np.float32)
     given = values.view(np.uint32) if kind is np.uint32 else values.astype(kind)

@@ -5,13 +5,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from faultscape.maps.jit import jit
 
+from llvmlite import binding  # isort: skip - jit.py decides first whether numba may be used
+
 _BITS = 8  # of a byte
 _BYTE = np.uint64(8)
 _LAST = np.uint64(255)
+
+
+@cache
+def is_numpy_fast() -> bool:
+    """Whether NumPy sorts 10^7 float32 in some 5 ns each, as with AVX-512 on an Intel Xeon; on an AMD EPYC
+    (Zen 4) it takes 40 with AVX-512 and 15 without, and ours 7 (numpy 2.4.6).
+    """
+    return binding.get_host_cpu_features().get("avx512f", False) and "znver" not in (
+        binding.get_host_cpu_name()
+    )
 
 
 @jit

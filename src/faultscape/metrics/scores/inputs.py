@@ -10,8 +10,6 @@ silently drop the mask.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from faultscape.errors import MetricError
@@ -169,19 +167,7 @@ def sort(values: np.ndarray) -> None:
     kernels = None
     if values.size > _FEW and bits:
         kernels = _ORDER.ready(values.size * _A_PIXEL)
-    if kernels is None or _is_numpy_fast():
+    if kernels is None or kernels.is_numpy_fast():
         values.sort()
     else:
         kernels.sort(values.view(bits), np.empty(values.size, bits), values.dtype.kind == "f")
-
-
-@cache
-def _is_numpy_fast() -> bool:
-    """Whether NumPy sorts 10^7 float32 in some 5 ns each, as with AVX-512 on an Intel Xeon; on an AMD EPYC
-    (Zen 4) it takes 40 with AVX-512 and 15 without, and ours 7 (numpy 2.4.6).
-    """
-    from llvmlite import binding
-
-    return binding.get_host_cpu_features().get("avx512f", False) and "znver" not in (
-        binding.get_host_cpu_name()
-    )
