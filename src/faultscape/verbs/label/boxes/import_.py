@@ -1,8 +1,8 @@
 """Import boxes around objects, as what they are: everything outside all boxes of a class is not that class.
 
 Conventions: the boxes of an image are used all or none, since a missing one would say that nothing is there;
-an image of which one cannot be used becomes a row of failures.csv. Classes that a file lists were boxed in its
-images alone. Files about the same image are joined, unless one contradicts the other about a class. Boxes of
+an image of which one cannot be used becomes a row of failures.csv. Classes that a file lists were boxed in
+its images alone. Files about one image are joined, unless they contradict each other about a class. Boxes of
 classes that the study lacks say nothing about its own.
 """
 
