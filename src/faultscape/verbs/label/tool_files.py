@@ -21,7 +21,7 @@ import numpy as np
 
 from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import without_ending
-from faultscape.corpus.matches import fit_images, near_images
+from faultscape.corpus.matches import fit_images, near_images, tell_twins
 from faultscape.corpus.sources import Found, id_pattern
 from faultscape.errors import CorpusError, LabellingError, LabelMapError, closest, counted, shortened
 from faultscape.formats.label_tools.tool_labels import ToolLabel
@@ -153,8 +153,8 @@ def images_named(
 
 
 def joined_answers(parts: Iterable[tuple[str, Mapping[str, Said]]]) -> tuple[dict[str, Said], str]:
-    """Return {class: what one person says of it in an image} of all places (where, {class: what it says}) of
-    an import, and how two of them contradict each other, '' if none do.
+    """Return {class: what one person says about it in an image}, of all places (where, {class: what it says})
+    of an import, and how two of them contradict each other, '' if none do.
 
     >>> joined_answers([("a.csv, line 2", {"car": "yes"}), ("a.csv, line 3", {"road": "no"})])
     ({'car': 'yes', 'road': 'no'}, '')
@@ -244,6 +244,7 @@ def _fitting(
         if id_:
             exact.setdefault(id_, k)
     if len(exact) == len(ids):
+        tell_twins(str(path), exact, images)
         return {k: id_ for id_, k in exact.items()}
     last = {id_: k for k, id_ in ids.items()}
     place_of = {f"{path}: {ids[k] if pattern else names[k]}": k for k in last.values()}

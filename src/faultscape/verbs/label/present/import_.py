@@ -2,7 +2,7 @@
 classifiers have them.
 
 Conventions: a class that was asked about and is not named as present is not in the image; others are unknown.
-What a person says of an image in several lines is joined; where lines contradict each other, none is used.
+What a person says about an image in several lines is joined; where lines contradict each other, none is used.
 Classes that the study lacks say nothing about its own.
 """
 
@@ -96,7 +96,7 @@ def _read(source: Path) -> PresentFile:
 
 
 def _answers(said: SaidPresent, names: Mapping[str, str], usual: list[str]) -> dict[str, str]:
-    """Return {class of the study: what a person says of it}, of each that was asked about; ``usual`` are
+    """Return {class of the study: what a person says about it}, of all that were asked about; ``usual`` are
     those of the file.
     """
     yes, unsure = ({names[word] for word in words if word in names} for words in (said.present, said.unsure))
