@@ -101,7 +101,7 @@ def count_image(
     totals[plan.first[0]] = cells[plan.first[1]].sum(2)
     for k in plan.alone:
         totals[k] = np.bincount(given[plan.new[k]].ravel(), minlength=n)
-    return cells, totals, plan.present
+    return cells, totals, plan.present.copy()
 
 
 def intersect_image(
@@ -118,7 +118,7 @@ def intersect_image(
         both[plan.present], histograms = counts.intersections(given, n, plan.wanted)
         for k in (k for k in plan.new if k < models):
             totals[k] = histograms[plan.new[k]]
-    return both, totals, plan.present
+    return both, totals, plan.present.copy()
 
 
 def _given(stack: Sequence[np.ndarray | None], image: str) -> list[np.ndarray]:
@@ -149,8 +149,6 @@ def _plan(there: tuple[bool, ...], pairs: bytes, models: int) -> _Plan:
     new = {k: place for place, k in enumerate(k for k, given in enumerate(there) if given)}
     present = np.array([a in new and b in new for a, b in known.tolist()], bool)
     wanted = np.array([(new[a], new[b]) for a, b in known[present].tolist()], np.int64).reshape(-1, 2)
-    for array in (wanted, present):
-        array.setflags(write=False)
     second: dict[int, int] = {}
     first: dict[int, int] = {}
     for place in np.flatnonzero(present).tolist():
