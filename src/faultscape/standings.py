@@ -465,8 +465,8 @@ def shown_best(ranking: ModelRanking) -> list[str]:
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:
-    """Return in words how many labelled images, choices beside them, or points standings are based on, and how
-    many images are decided only in part.
+    """Return in words how many labelled images, choices, or points standings are based on, and how many
+    images are decided only in part.
 
     >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
     ('9 labelled images', '1 labelled image and 5 partly labelled')
