@@ -29,6 +29,7 @@ from faultscape.command_line.mistakes import error_line, misread_line, plain_tex
 from faultscape.command_line.output_options import OutputOptions, split, without_notes
 from faultscape.command_line.result_json import result_json
 from faultscape.errors import FaultscapeError, OptionError, write_cure
+from faultscape.process.freed_memory import keep_freed_memory
 from faultscape.progress import progress_as
 from faultscape.terminal_lines import REPEATED
 from faultscape.verbs.verb_list import GROUPS, VERBS, function_of
@@ -235,6 +236,7 @@ def program() -> None:
     """Run the command line and exit at once: waiting threads of libraries could otherwise abort the
     process.
     """
+    keep_freed_memory()
     status = main()
     for stream in (sys.stdout, sys.stderr):
         with suppress(

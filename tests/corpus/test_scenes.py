@@ -7,7 +7,15 @@ import pytest
 
 from faultscape.errors import OptionError
 from faultscape.scenes import street
-from faultscape.scenes.street import CLASSES, LIGHTS, SIZE, corpus_scene, scene, training_scene
+from faultscape.scenes.street import (
+    CLASSES,
+    LIGHTS,
+    SIZE,
+    corpus_scene,
+    scene,
+    training_scene,
+    training_truth,
+)
 from refusals import refused
 
 SMALL = (128, 80)
@@ -25,6 +33,12 @@ def test_a_scene_follows_from_its_arguments(corpus):
     for name in ("image", "truth", "instances", "depth"):
         np.testing.assert_array_equal(getattr(corpus[3], name), getattr(again, name))
     assert again.light == corpus[3].light
+
+
+@pytest.mark.slow
+def test_a_truth_without_its_image_is_that_of_the_scene() -> None:
+    for index in range(20):
+        np.testing.assert_array_equal(training_truth(index), training_scene(index).truth)
 
 
 @pytest.mark.parametrize("other", [{"index": 6}, {"seed": 1}])

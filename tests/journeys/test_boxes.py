@@ -174,6 +174,40 @@ def test_voc_files_of_a_folder(study: str, tmp_path: Path) -> None:
     assert "lies outside of its image of 48 x 36: columns 0 to 99" in failure.reason
 
 
+def test_files_about_one_image_are_joined_or_refused(
+    study: str, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = json.loads(file.read_text())
+    folder = tmp_path / "two"
+    folder.mkdir()
+
+    def write(path: Path, name: str, images: list[object]) -> str:
+        mine = [one for one in whole["annotations"] if one["category_id"] == name]
+        rows = {"images": images, "annotations": [], "categories": [{"id": name, "name": name}]}
+        kept = {one["id"] for one in rows["images"]}
+        path.write_text(json.dumps(rows | {"annotations": [one for one in mine if one["image_id"] in kept]}))
+        return str(path)
+
+    def held() -> list[list[str]]:
+        return sorted(sorted(of) for of in boxes_of(Study(study), "labels").values())
+
+    first = write(folder / "a.json", "car", whole["images"][:3])
+    second = write(folder / "b.json", "person", whole["images"][2:5])
+    fs.label.import_(study, str(folder), boxes=True)
+    assert held() == [["car"]] * 2 + [["car", "person"]] + [["person"]] * 2
+    fs.label.import_(study, second, boxes=True)
+    assert "1 image loses its earlier boxes of car, since the latest" in capsys.readouterr().out
+    assert held() == [["car"]] * 2 + [["person"]] * 3
+    write(folder / "b.json", "car", [*whole["images"][2:5]])
+    extra = json.loads(Path(first).read_text())
+    extra["annotations"].append({"image_id": 2, "category_id": "car", "bbox": [1, 1, 2, 3]})
+    Path(first).write_text(json.dumps(extra))
+    fs.label.import_(study, str(folder), boxes=True)
+    (failure,) = read_failures(Path(study))
+    assert "b.json: images[0]: contradicts" in failure.reason
+    assert "a.json: images[2] about car in this image; give all" in failure.reason
+
+
 def test_what_is_no_box_is_refused_in_one_line(study: str, file: Path, tmp_path: Path) -> None:
     with refused(LabellingError, "no file of boxes is there; expected one of CVAT"):
         fs.label.import_(study, str(tmp_path), boxes=True) if file.unlink() is None else None
@@ -183,6 +217,9 @@ def test_what_is_no_box_is_refused_in_one_line(study: str, file: Path, tmp_path:
     )
     with refused(LabellingError, "no name in it is a class of the study: cars; .*Did you mean 'car'"):
         fs.label.import_(study, str(tmp_path / "a.json"), boxes=True)
+    (tmp_path / "b.json").write_text("")
+    with refused(LabellingError, "b.json: is not JSON: Expecting value"):
+        fs.label.import_(study, str(tmp_path / "b.json"), boxes=True)
     with refused(OptionError, "--labels applies to masks"):
         fs.label.import_(study, str(tmp_path / "a.json"), boxes=True, labels="255=void")
     with refused(OptionError, "--metric does not apply to boxes"):

@@ -9,6 +9,7 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_ids
 from faultscape.study.tables.logs import read_failures
+from faultscape.verbs.label import model_copies
 from refusals import refused
 
 MASKS = [form.name for form in FORMATS if form.kind in ("masks", "bundle")]
@@ -71,12 +73,20 @@ def told_drawn(folder: Path, by: str = "ann") -> None:
 
 @pytest.mark.parametrize("name", MASKS)
 def test_masks_go_out_and_come_back_pixel_by_pixel(
-    study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
     said = repr(fs.label.export(study, str(out), format=name, prefill="model-1"))
     told_drawn(out)
+    kinds = set[np.dtype]()
+
+    def decode_as_told(code: bytes, table: np.ndarray) -> np.ndarray:
+        kinds.add(table.dtype)
+        return runs.decode(code, table)
+
+    monkeypatch.setattr(model_copies, "runs", SimpleNamespace(decode=decode_as_told))
     taken = fs.label.import_(study, str(out))
+    assert kinds == {np.dtype(np.uint8)}  # as everywhere: for each type a kernel is compiled
     truth = "labels-ann" if name.startswith("label-studio") else "labels"
     number = int(re.match(r"\d+", said)[0])
     assert (taken.truth, taken.new, taken.failures) == (truth, number, 0)

@@ -233,7 +233,10 @@ def test_what_it_cannot_learn_from_is_said_in_one_line(pool: Trained) -> None:
         train("net")
     fs.compare(study, engine="local")
     fs.select(study, as_="fresh", goal="order", budget=2, engine="local")
-    with refused(StudyError, "--set selection:fresh: none of its 2 images has a label; label them first"):
+    with refused(
+        StudyError,
+        "--set selection:fresh: none of its 2 images has a label; label them first: `faultscape label export .* --selection fresh`",
+    ):
         train(set_="selection:fresh")
     fs.stress.holdout(study, classes=["car"], as_="cars")
     with refused(ModelError, "--init old: has 4 classes, but 3 are to be learnt"):

@@ -93,6 +93,15 @@ def test_void_of_a_mask_does_not_count(unlabelled: Unlabelled) -> None:
         assert seen == {name: float(name in right) for name in shown(corpus.maps[model][1])}
 
 
+def test_lines_about_different_classes_are_joined(unlabelled: Unlabelled, tmp_path: Path) -> None:
+    study, corpus = unlabelled
+    path = tmp_path / "present.csv"
+    image = corpus.ids[0]
+    path.write_text(f"image,present,asked\n{image},car,car\n{image}.png,none,person\n")
+    assert "2 new answers; asked: car, person" in repr(fs.label.import_(study, str(path), present=True))
+    assert answered_presence(Study(study), "labels")[image] == {"car": True, "person": False}
+
+
 def test_several_people_are_counted_by_the_majority(unlabelled: Unlabelled, tmp_path: Path) -> None:
     study, corpus = unlabelled
     said = {"ann": "car", "ben": "car|person", "eve": "none"}
@@ -157,6 +166,10 @@ def test_what_says_nothing_of_classes_is_refused_in_one_line(unlabelled: Unlabel
     assert "names no class that was asked about" in said(f"image,present,asked\n{image},car,\n")
     (failure,) = read_failures(Path(study))
     assert failure.image == image
+    assert "line 3: contradicts present.csv, line 2 about car in this image; name all classes of" in said(
+        f"image,present\n{image},car\n{image}.png,person\n"
+    )
+    assert "names classes and none; leave out either" in said(f"image,present\n{image},car|none\n")
     assert "expected the columns image, present" in said("image,classes\na,car\n")
     path.write_text(f"image,present\n{image},car\n")
     with refused(LabellingError, "says which classes are in images, not where; add --present"):

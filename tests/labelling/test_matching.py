@@ -123,7 +123,13 @@ RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize(("ids", "name", "meant"), RULES)
 def test_a_label_is_of_the_image_that_its_whole_name_allows(
-    study: Callable[..., Path], tmp_path: Path, ids: tuple[str, ...], name: str, meant: str, door: str
+    study: Callable[..., Path],
+    tmp_path: Path,
+    ids: tuple[str, ...],
+    name: str,
+    meant: str,
+    door: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     root, truth = study(*ids), next(TRUTHS)
     if meant not in ids:
@@ -133,6 +139,8 @@ def test_a_label_is_of_the_image_that_its_whole_name_allows(
         return
     DOORS[door](root, tmp_path, truth, name)
     assert labelled(root, truth) == [meant]
+    twin = "such as x, not for b/x of the same name; what is meant for that belongs in a folder b/"
+    assert (twin in capsys.readouterr().out) == (ids == ("x", "b/x") and meant == "x")
 
 
 def labelled(root: Path, truth: str) -> list[str]:

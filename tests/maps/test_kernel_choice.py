@@ -52,6 +52,17 @@ def test_seconds_are_of_no_use_once_the_choice_is_made() -> None:
     assert said == [False, False, True]
 
 
+@pytest.mark.usefixtures("small")
+def test_many_maps_to_come_are_compiled_for_at_once_where_each_needs_it() -> None:
+    with kernel_choice.to_come(100):
+        assert names(Kernels(OURS, seconds=4, each_map=True), 0.05) == [OURS]
+        assert names(Kernels(OURS, seconds=6, each_map=True), 0.05) == ["plain"]
+        assert names(Kernels(OURS, seconds=4), 0.05) == ["plain"]
+        with kernel_choice.to_come(10):  # a part of that work
+            assert names(Kernels(OURS, seconds=4, each_map=True), 0.05) == [OURS]
+    assert names(Kernels(OURS, seconds=4, each_map=True), 0.05) == ["plain"]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_kernels_that_numba_keeps_are_used_as_soon_as_they_pay_for_its_import() -> None:
@@ -103,10 +114,13 @@ def test_a_little_work_in_a_new_process_does_not_even_import_numba() -> None:
         import sys
         import numpy as np
         from faultscape.maps import counts, regions, runs
+        from faultscape.selection.best import Best
         maps = np.random.default_rng(0).integers(0, 5, (4, 9, 9)).astype(np.uint8)
         assert (runs.decode(runs.encode(maps[0])) == maps[0]).all()
         assert counts.confusions(maps, 5).sum() == 6 * 81
         assert regions.overlaps(maps[0], maps[1], 5).pixels.sum() == 81
+        some = np.arange(4)
+        Best(3, 2, 2).offer(np.ones((3, 3, 4)), np.ones((3, 4, 2), bool), some, some, some)
         print("numba" in sys.modules)"""
     assert children.python("-c", code) == "False\n"
 

@@ -199,3 +199,26 @@ def test_a_map_overlaps_itself_region_by_region(label_map: np.ndarray) -> None:
     table = overlaps(label_map, label_map, 3)
     assert np.array_equal(table.truth, table.prediction)
     assert np.array_equal(table.pixels, table.truth_area)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_regions_of_a_truth_are_found_once_for_several_predictions(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        plain(monkeypatch)
+    rng = np.random.default_rng(0)
+    truth, *maps = rng.integers(0, 4, (4, 6, 9)).astype(np.uint8).repeat(3, 1).repeat(2, 2)
+    apart = [overlaps(truth, one, 3) for one in maps]
+    found = list[int]()
+    number_runs = regions._runs
+
+    def counted(labels: np.ndarray, *args: Any, **options: Any) -> Any:
+        found.append(1)
+        return number_runs(labels, *args, **options)
+
+    monkeypatch.setattr(regions, "_runs", counted)
+    for one, other in zip(regions.overlaps_of_each(truth, maps, 3), apart, strict=True):
+        equal(one, other)
+    assert len(found) == 1 + len(maps)
+    assert regions.overlaps_of_each(truth, [], 3) == []

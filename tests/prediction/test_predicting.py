@@ -16,6 +16,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape import engine
+from faultscape.corpus import photos
 from faultscape.maps import runs
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources import torch_network
@@ -305,6 +306,28 @@ def test_cores_that_are_free_run_other_batches_at_the_same_time_and_change_nothi
         three, {"net": net}, engine="local", hardware=fs.options.Hardware(batch=1), keep=["confidence"]
     )
     assert made.bytes_under(three, "predictions") == made.bytes_under(one, "predictions")
+
+
+def test_networks_of_one_line_decode_an_image_once(
+    corpus: made.Corpus, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded = list[str]()
+    real = photos.rgb_of
+
+    def rgb_of(data: bytes, source: str) -> np.ndarray:
+        decoded.append(source)
+        return real(data, source)
+
+    monkeypatch.setattr(photos, "rgb_of", rgb_of)
+    several = {name: str(network(tmp_path / f"{name}.onnx", WEIGHTS * k)) for k, name in enumerate("abc", 1)}
+    fs.predict(study, several, engine="local")
+    # beside those that each network is tried on
+    assert min(map(decoded.count, decoded)) == 1
+    assert len(decoded) <= len(corpus.ids) + 2 * len(several)
+    photo = photos.read_photo_again(read_corpus(study)[0])[0]
+    assert decoded[-1] == read_corpus(study)[0].source  # none of them outlives the line
+    assert photo.shape[2] == 3
+    photos.DECODED.forget()
 
 
 def test_what_would_follow_the_machine_is_kept_in_study_toml_and_used_on_any_other(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _KERNELS = Kernels("faultscape.comparison.kernels.codes", seconds=4)
-_A_CODE, _A_PARTNER = 1e-4, 1e-4  # seconds of the plain kernels
+_A_CODE, _A_PARTNER = 1e-4, 1e-4  # seconds of the plain kernel that writes
+_READING = 0.25  # the share of them that reading takes
 FULL = 0
 DIAGONAL = 1
 
@@ -101,7 +102,7 @@ def unpack(
     both, rows, columns = (np.zeros((partners, length, n), np.int64) for _ in range(3))
     totals = np.zeros((length, n), np.int64)
     present = np.zeros((partners, length), np.bool_)
-    if length and not _kernels(length, partners).unpack_block(
+    if length and not _kernels(_READING * length, partners).unpack_block(
         data, offsets, both, rows, columns, totals, present
     ):
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
@@ -142,27 +143,32 @@ def base128(numbers: np.ndarray) -> np.ndarray:
     follow.
     """
     numbers = numbers.astype(np.uint64)
-    places = np.arange(10, dtype=np.uint64) * np.uint64(7)
-    parts = (numbers[:, None] >> places) & np.uint64(127)
-    length = np.maximum(10 - (parts[:, ::-1] != 0).argmax(1), 1)
-    length[numbers == 0] = 1
-    kept = np.arange(10) < length[:, None]
-    more = np.arange(10) < (length - 1)[:, None]
-    return (parts | (more.astype(np.uint64) << np.uint64(7))).astype(np.uint8)[kept]
+    most = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
+    places = np.arange(most, dtype=np.uint64) * np.uint64(7)
+    length = (numbers[:, None] >= np.uint64(1) << places[1:]).sum(1) + 1
+    parts = ((numbers[:, None] >> places) & np.uint64(127)).astype(np.uint8)
+    byte = np.arange(most)
+    parts[byte < (length - 1)[:, None]] |= np.uint8(128)
+    return parts[byte < length[:, None]]
 
 
 def _numbers(code: bytes) -> np.ndarray:
     """Return the numbers of a code."""
     data = np.frombuffer(code, np.uint8)
-    last = np.flatnonzero(data < 128)
-    if not len(last) or last[-1] != len(data) - 1:
+    if not len(data) or data[-1] > 127:
         raise StudyError("packed counts are damaged; delete the study's pairs folder and run compare again")
+    return numbers_of(data)
+
+
+def numbers_of(data: np.ndarray) -> np.ndarray:
+    """Return the numbers in bytes of which the last ends one."""
+    last = np.flatnonzero(data < 128)
     first = np.concatenate([[0], last[:-1] + 1])
     place = np.arange(len(data)) - np.repeat(first, last - first + 1)
     return np.add.reduceat((data & 127).astype(np.int64) << (7 * np.minimum(place, 8)), first)
 
 
-def _kernels(codes: int, partners: int) -> ModuleType:
+def _kernels(codes: float, partners: int) -> ModuleType:
     compiled = _KERNELS.ready(codes * (_A_CODE + partners * _A_PARTNER))
     if compiled is None:
         from faultscape.comparison.kernels import plain_codes

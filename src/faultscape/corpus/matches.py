@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from faultscape.corpus.sources import MAP_ENDINGS, Found, find, id_pattern
 from faultscape.corpus.walks import Say, common_suffix
-from faultscape.errors import CorpusError
+from faultscape.errors import CorpusError, counted
 from faultscape.study.tables.corpus import Corpus, Image
 
 KINDS = (
@@ -120,17 +120,34 @@ def fit_images(
     source: str, found: list[Found], images: Mapping[str, Image], *, pattern: str | None = None
 ) -> dict[str, str]:
     """Return {image id: path} for files found below ``source``, as `match` does for the images that were
-    collected of those given, or of all where they are `NearImages`.
+    collected of those given, or of all where they are `NearImages`. Images that are called as these in
+    another folder are reported.
     """
     ids = [image.id for image in images.values() if not image.parent]
-    if not isinstance(images, NearImages):
-        return fit(source, found, ids, pattern=pattern)
+    tops = images.tops if isinstance(images, NearImages) else None
     try:
-        return fit(source, found, ids, pattern=pattern, tops=images.tops)
+        matched = fit(source, found, ids, pattern=pattern, tops=tops)
     except AmbiguousError:
         raise
-    except CorpusError:  # which names the first of all images
+    except CorpusError:
+        if not isinstance(images, NearImages):
+            raise
+        # which names the first of all images
         return fit(source, found, images.every_id(), pattern=pattern, say=lambda _: None)
+    tell_twins(source, matched, images)
+    return matched
+
+
+def tell_twins(source: str, matched: Collection[str], images: Mapping[str, Image]) -> None:
+    """Report images that files may have meant too: those called as one of ``matched`` in another folder."""
+    folders = {id_: id_.partition("/") for id_ in images.keys() - matched if not images[id_].parent}
+    twins = sorted(id_ for id_, (_, _, rest) in folders.items() if rest in matched)
+    if twins:
+        folder, _, rest = folders[twins[0]]
+        print(
+            f"{source}: counts for {counted(len(twins), 'image')} such as {rest}, not for {twins[0]} of the"
+            f" same name; what is meant for that belongs in a folder {folder}/"
+        )
 
 
 def suffix_text(source: str, suffix: str) -> str:

@@ -145,6 +145,16 @@ def read_photo(image: Image) -> tuple[np.ndarray, str]:
     return rgb_of(data, image.source), digest
 
 
+def read_photo_again(image: Image) -> tuple[np.ndarray, str]:
+    """Return what `read_photo` does, for networks that look at the same images one after another: the first
+    ones are decoded once (`DECODED`).
+    """
+    if recipe_of(image.source):
+        return read_photo(image)
+    data, digest = read_bytes_of(image)
+    return DECODED.read(data, digest, image.source), digest
+
+
 def back(image: Image, why: str) -> bool:
     """Whether an image that failed because its file, or a file needed to make it, was missing or changed, is
     again as it was collected.
@@ -274,4 +284,37 @@ class Rows:
         return self._files[path]
 
 
+class Decoded:
+    """Images that stay decoded, by the SHA-256 of their bytes: the first ones of a process, up to a number of
+    bytes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._held = dict[str, np.ndarray]()
+        self._bytes = 0
+
+    def read(self, data: bytes, digest: str, source: str) -> np.ndarray:
+        """Return the image (H, W, 3) uint8 in some bytes; ImageError, which names the source, if there is
+        none.
+        """
+        held = self._held.get(digest)
+        if held is not None:
+            return held.copy()
+        photo = rgb_of(data, source)
+        with self._lock:
+            if digest not in self._held and self._bytes + photo.nbytes <= self._most:
+                self._held[digest] = photo.copy()
+                self._bytes += photo.nbytes
+        return photo
+
+    def forget(self) -> None:
+        """Hold none of them."""
+        with self._lock:
+            self._held.clear()
+            self._bytes = 0
+
+
 _ROWS = Rows()
+DECODED = Decoded(32 << 20)

@@ -22,6 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 from faultscape import errors
+from faultscape.process.freed_memory import keep_freed_memory
 
 _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 _DONE = b"."
@@ -108,6 +109,7 @@ def work(parent: int) -> None:
     standard output.
     """
     _end_with(parent)
+    keep_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C; workers end with it
     from faultscape.engine.tasks import perform
 

@@ -43,6 +43,8 @@ def read(path: Path) -> PresentFile:
             open_ += 1
         elif "asked" in has and not asked:
             wrong.append((line, image, "names no class that was asked about"))
+        elif _words(present) and NONE in present.lower().split("|"):
+            wrong.append((line, image, f"names classes and {NONE}; leave out either"))
         else:
             images.append(SaidPresent(image, extra.get("annotator", ""), _words(present), where, asked))
     return PresentFile((), images, open_, _places(path, wrong))

@@ -34,7 +34,7 @@ from faultscape.maps.kernel_choice import Kernels
 
 Maps = np.ndarray | Sequence[np.ndarray]
 _KERNELS = Kernels("faultscape.maps.kernels.joint_runs", seconds=7)
-_A_PIXEL = 2e-8  # seconds of the plain kernels for a pixel of a map
+_A_PIXEL = 8e-9  # seconds of the plain kernels for a pixel of a map
 _SLOTS = 1 << 14
 _CELLS = 40_000  # of a block's histogram: fits a second-level cache
 _PAIR = 0.55  # nanoseconds for a pair of labels of a tuple

@@ -3,12 +3,13 @@
 Conventions: numba compiles a kernel when it is first called on a machine, for seconds, and is imported in
 each process for a second; what a small study asks of kernels takes less in NumPy. How much more is to come is
 not known, so each process begins with the plain twins, and goes over once they have taken as long as
-compiling would: whatever comes, that costs at most twice the better choice. Kernels that numba keeps from an
-earlier run, where it usually keeps them, cost its import alone. A worker is one of several and there because
-much is left, so it goes over sooner; one of them compiles, and the others use the plain twins until that is
-done. Seconds are estimates, so that the choice follows from the work and not from the clock; only their ratio
-to each other matters. ``FAULTSCAPE_NUMBA=0`` always takes the plain kernels, ``FAULTSCAPE_NUMBA=1`` always
-the compiled ones.
+compiling would: whatever comes, that costs at most twice the better choice. Work that says how many maps are
+`to_come` knows better: kernels that each of them needs are compiled at once if that pays. Kernels that numba
+keeps from an earlier run, where it usually keeps them, cost its import alone. A worker is one of several and
+there because much is left, so it goes over sooner; one of them compiles, and the others use the plain twins
+until that is done. Seconds are estimates, so that the choice follows from the work and not from the clock;
+only their ratio to each other matters. ``FAULTSCAPE_NUMBA=0`` always takes the plain kernels,
+``FAULTSCAPE_NUMBA=1`` always the compiled ones.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 import glob
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -30,13 +33,17 @@ _WAIT = 4  # times the seconds of compiling that the plain kernels serve while a
 
 
 class Kernels:
-    """A file of compiled kernels, and how long numba takes to compile those that are called together."""
+    """A file of compiled kernels, and how long numba takes to compile those that are called together;
+    ``each_map`` if every map that is `to_come` needs them.
+    """
 
     _plain_seconds = 0.0  # of all plain calls of this process
+    maps_to_come = 0
 
-    def __init__(self, module: str, seconds: float) -> None:
+    def __init__(self, module: str, seconds: float, *, each_map: bool = False) -> None:
         self._module = module
         self._seconds = seconds
+        self._each_map = each_map
         self._spent = 0.0
         self._next_look = 0.0
         self._chosen: ModuleType | None = None
@@ -57,6 +64,8 @@ class Kernels:
         self._spent += seconds
         Kernels._plain_seconds += seconds
         limit = self._seconds / (_SOONER if "FAULTSCAPE_WORKER" in os.environ else 1)
+        if self._each_map and self._spent + seconds * Kernels.maps_to_come >= self._seconds:
+            limit = 0.0
         if not ALWAYS and self._spent < limit:
             loaded = "numba" in sys.modules
             if self._spent < self._next_look or not (loaded or Kernels._plain_seconds >= IMPORT):
@@ -88,6 +97,17 @@ class Kernels:
         except OSError:
             return True
         return hold(self._held) or sys.platform == "win32" or self._spent > _WAIT * self._seconds
+
+
+@contextmanager
+def to_come(maps: int) -> Iterator[None]:
+    """Let kernels be chosen for work that reads or writes so many maps in this process."""
+    before = Kernels.maps_to_come
+    Kernels.maps_to_come = max(before, maps)
+    try:
+        yield
+    finally:
+        Kernels.maps_to_come = before
 
 
 @cache

@@ -13,6 +13,7 @@ Source: Zhang et al. 2021, section III-A (regions), Rosenfeld and Pfaltz 1966 (t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from faultscape.maps.kernel_choice import Kernels
 
 VOID = ("cut", "bridge")
 _KERNELS = Kernels("faultscape.maps.kernels.regions", seconds=9)
-_A_PIXEL, _A_LABEL = 1e-7, 2e-8  # seconds of the plain kernels for a pixel, and for it and each label
+_A_PIXEL, _A_LABEL = 5e-8, 5e-9  # seconds of the plain kernels for a pixel, and for it and each label
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,34 +89,87 @@ def overlaps(
     >>> overlaps(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 1, 1, 1]], np.uint8), 2).pixels.tolist()
     [1, 1, 2]
     """
+    return overlaps_of_each(
+        truth, [prediction], n, connectivity=connectivity, void=void, given=given, confidence=confidence
+    )[0]
+
+
+def overlaps_of_each(
+    truth: np.ndarray,
+    predictions: Sequence[np.ndarray],
+    n: int,
+    *,
+    connectivity: int = 8,
+    void: str = "cut",
+    given: bool = False,
+    confidence: np.ndarray | None = None,
+) -> list[Overlaps]:
+    """Return the `overlaps` of the regions of a truth, which are found once, with those of each prediction.
+
+    >>> maps = np.array([[[0, 0, 1]], [[0, 1, 1]]], np.uint8)
+    >>> [found.pixels.tolist() for found in overlaps_of_each(maps[0], maps, 2)]
+    [[2, 1], [1, 1, 1]]
+    """
     if void not in VOID:
         raise OptionError(f"void={void!r} is not known; use {', '.join(VOID)}")
     truth = _map(truth)
-    prediction = _map(prediction)
+    maps = [_map(prediction) for prediction in predictions]
     reach = _reach(connectivity)
-    if truth.shape != prediction.shape:
-        raise LabelMapError(
-            f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of one"
-            " size"
-        )
-    highest = int(truth.max())
-    for what, label in (("truth", highest), ("prediction", int(prediction.max()))):
-        if label > n:
+    for prediction in maps:
+        if truth.shape != prediction.shape:
             raise LabelMapError(
-                f"the {what} holds the label {label}; allowed are 0 to {n - 1}, and {n} for void"
+                f"the truth is {_size(truth)} pixels and the prediction {_size(prediction)}; they must be of"
+                " one size"
             )
-    for what, label_map in (("truth", truth), ("prediction", prediction)):
-        if label_map.dtype == np.int32 and int(label_map.min()) < 0:
-            # counts by label would be written before their array
-            raise LabelMapError(
-                f"the {what} holds the label {label_map.min()}; allowed are 0 to {n - 1}, and {n} for void"
-            )
-    if not given and void == "cut" and highest == n:
-        kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
-        # a label of its own, which forms no region
-        prediction = np.where(truth == n, kind.type(n + 1), prediction.astype(kind, copy=False))
-    kernels = _kernels(truth, prediction, sums=confidence is not None)
+    _check_labels("truth", truth, n)
+    for prediction in maps:
+        _check_labels("prediction", prediction, n)
+    kernels = _kernels(truth, *maps, sums=confidence is not None)
     t = _runs(truth, n, reach, kernels, given=given)
+    areas_t = _areas(t, kernels)
+    beside = truth == n if not given and void == "cut" and int(truth.max()) == n else None
+    return [
+        _overlaps(
+            _cut(prediction, beside, n), n, reach, confidence, t, areas_t, truth.shape, kernels, given=given
+        )
+        for prediction in maps
+    ]
+
+
+def _check_labels(what: str, label_map: np.ndarray, n: int) -> None:
+    """Raise LabelMapError for labels that are not 0..n: counts by label would be written beside their
+    array.
+    """
+    highest = int(label_map.max())
+    lowest = int(label_map.min()) if label_map.dtype == np.int32 else 0
+    if highest > n or lowest < 0:
+        raise LabelMapError(
+            f"the {what} holds the label {highest if highest > n else lowest}; allowed are 0 to {n - 1}, and"
+            f" {n} for void"
+        )
+
+
+def _cut(prediction: np.ndarray, beside: np.ndarray | None, n: int) -> np.ndarray:
+    """Return a prediction with a label of its own, which forms no region, for pixels ``beside`` the truth."""
+    if beside is None:
+        return prediction
+    kind = prediction.dtype if np.iinfo(prediction.dtype).max > n else np.dtype(np.int32)
+    return np.where(beside, kind.type(n + 1), prediction.astype(kind, copy=False))
+
+
+def _overlaps(
+    prediction: np.ndarray,
+    n: int,
+    reach: int,
+    confidence: np.ndarray | None,
+    t: Any,
+    areas_t: np.ndarray,
+    shape: tuple[int, int],
+    kernels: Any,
+    *,
+    given: bool,
+) -> Overlaps:
+    """Return the overlaps of a truth's runs with the regions of a prediction."""
     p = _runs(prediction, n + 1, reach, kernels, given=given)
     if kernels is None:
         from faultscape.maps.kernels import plain_regions
@@ -123,10 +177,9 @@ def overlaps(
         pairs = plain_regions.overlap(t[1], p[1], len(p[2]))
     else:
         pairs = kernels.overlap(t[0], t[1], p[0], p[1], len(t[2]), len(p[2]))
-    areas_t = _areas(t, kernels)
     areas_p = _areas(p, kernels)
     outside = pairs[3]
-    mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, truth.shape, kernels)
+    mean = None if confidence is None else _means(t, p, confidence, areas_p - outside, shape, kernels)
     return _existing(
         Overlaps(t[2], areas_t, p[2], areas_p - outside, outside, pairs[0], pairs[1], pairs[2], mean)
     )

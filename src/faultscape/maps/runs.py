@@ -31,7 +31,7 @@ UNKNOWN = 65535
 MAX_PIXELS = 1 << 31
 # magic, version, bytes per label, height, width, widest row, ops, labels, lengths
 _HEAD = struct.Struct("<2sBBIIIIII")
-_KERNELS = Kernels("faultscape.maps.kernels.rows", seconds=5)
+_KERNELS = Kernels("faultscape.maps.kernels.rows", seconds=5, each_map=True)
 _A_RUN = 1e-5  # seconds of the plain loops
 _SUM = struct.Struct("<I")  # checksum of everything before and after it
 _MAGIC = b"FR"

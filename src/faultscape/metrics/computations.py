@@ -17,6 +17,7 @@ from faultscape.metrics.metric import Compute, Groups, OfGroups, Stats
 from faultscape.metrics.overlaps import components, over_under, recall_by_size, regions
 from faultscape.metrics.scores import region_overlap
 from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.inputs import sort
 
 
 def pixels(of: Callable[..., np.ndarray]) -> Compute:
@@ -112,7 +113,8 @@ def quarter(statistic: str, number: int) -> Compute:
 
 def overlap(s: Stats, d: Definitions) -> np.ndarray:
     """Return the area under per-region overlap, from pixels with the ``share`` that each is of its region."""
-    known = np.sort(s["score"][s["label"] == 0])
+    known = s["score"][s["label"] == 0]
+    sort(known)
     found = s["label"] == 1
     above, reach = (len(known) - known.searchsorted(s["score"][found], side) for side in ("right", "left"))
     area = region_overlap.area_beyond(above, reach, d.fpr_limit * len(known))

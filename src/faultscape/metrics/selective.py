@@ -19,8 +19,9 @@ import numpy as np
 
 from faultscape.errors import MetricError, OptionError
 from faultscape.maps import checked_arrays
+from faultscape.metrics.kernels.plain_ranks import distinct
 from faultscape.metrics.scores.counts import Detection
-from faultscape.metrics.scores.inputs import check_unmasked
+from faultscape.metrics.scores.inputs import check_unmasked, sort
 
 WINDOWS = ("accurate_certain", "accurate_uncertain", "inaccurate_certain", "inaccurate_uncertain")
 
@@ -41,11 +42,15 @@ def groups(doubt: np.ndarray, incorrect: np.ndarray) -> tuple[np.ndarray, np.nda
             f"{int((~np.isfinite(doubt)).sum())} of {len(doubt)} doubts are NaN or infinite; expected finite"
             " numbers"
         )
-    wrong_ones = np.sort(doubt[incorrect == 1])
-    values = np.unique(doubt)
-    everything = np.diff(np.sort(doubt).searchsorted(values, "right"), prepend=0)
-    wrong = np.diff(wrong_ones.searchsorted(values, "right"), prepend=0)
-    return everything - wrong, wrong
+    everything = doubt.copy()
+    of_wrong = doubt[incorrect == 1]
+    sort(everything)
+    sort(of_wrong)
+    values, pixels = distinct(everything)
+    found, times = distinct(of_wrong)
+    wrong = np.zeros_like(pixels)
+    wrong[values.searchsorted(found)] = times
+    return pixels - wrong, wrong
 
 
 def _pixels(right: np.ndarray, wrong: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 from faultscape.choices import Unmapped
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
-from faultscape.corpus.photos import read_photo
+from faultscape.corpus.photos import read_photo_again
 from faultscape.errors import FaultscapeError, ImageError, ModelError, OptionError
 from faultscape.maps import array_codes, runs
 from faultscape.metrics.scorers import NONE, check_scorers
@@ -308,7 +308,7 @@ def _batches(
         for image in batch:
             sha = None
             try:
-                rgb, sha = read_photo(image)
+                rgb, sha = read_photo_again(image)
                 out.append(inference.prepare(rgb, settings.working_size or (image.width, image.height)))
             except (ImageError, ModelError) as error:
                 out.append(str(error))

@@ -31,6 +31,7 @@ from typing import Any, Generic, Self, TypeVar, overload
 from pydantic import TypeAdapter
 
 from faultscape import engine as engines
+from faultscape.maps.kernel_choice import to_come
 from faultscape.nouns import Json, JsonObject
 from faultscape.progress import progress
 from faultscape.study.array_jobs import Share
@@ -188,7 +189,7 @@ def fill(
     if found and mine.parts == 1:
         tidy(root)  # remove results whose inputs have changed
     try:
-        with progress(work.title, items) as tick:
+        with progress(work.title, items) as tick, to_come(items if engine.name == "local" else 0):
 
             def ticked(number: int) -> None:
                 tick(number)

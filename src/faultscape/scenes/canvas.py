@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import cv2
 import numpy as np
@@ -20,6 +21,7 @@ SKY, BUILDING, ROAD, PAVEMENT, VEGETATION, CAR, TRUCK, PERSON, CYCLIST, SIGN, AN
 Colour = Sequence[float] | np.ndarray
 FARTHEST = 1000.0  # metres; the sky's depth
 _SUBPIXEL = 4  # bits
+_FEW = 8  # points
 
 
 def rgb(red: float, green: float, blue: float) -> np.ndarray:
@@ -40,14 +42,26 @@ class Camera:
     bend: float
     roll: float
 
+    @cached_property
+    def turn(self) -> tuple[float, float]:
+        """Cosine and sine of the roll."""
+        return math.cos(self.roll), math.sin(self.roll)
+
     def project(self, points: np.ndarray) -> np.ndarray:
         """Return (n, 2) pixels of (n, 3) world points."""
+        cos, sin = self.turn
+        if len(points) <= _FEW:  # for which arrays take longer
+            seen = []
+            for x, y, far in np.asarray(points, np.float64).tolist():
+                z = max(far, 0.4)
+                across = self.focal * (x / z + self.bend * z)
+                down = self.focal * (self.height - y) / z
+                seen.append((across * cos - down * sin + self.u0, across * sin + down * cos + self.horizon))
+            return np.array(seen)
         x, y, z = np.asarray(points, np.float64).T
         z = np.maximum(z, 0.4)
         across = self.focal * (x / z + self.bend * z)
         down = self.focal * (self.height - y) / z
-        cos = math.cos(self.roll)
-        sin = math.sin(self.roll)
         seen = np.empty((len(z), 2))
         seen[:, 0] = across * cos - down * sin + self.u0
         seen[:, 1] = across * sin + down * cos + self.horizon
@@ -58,8 +72,7 @@ class Camera:
         z = max(z, 0.4)
         u = self.focal * (x / z + self.bend * z)
         v = self.focal * (self.height - y) / z
-        cos = math.cos(self.roll)
-        sin = math.sin(self.roll)
+        cos, sin = self.turn
         return self.u0 + u * cos - v * sin, self.horizon + u * sin + v * cos
 
     def ground(self, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,12 +92,13 @@ class Camera:
 @dataclass(eq=False)
 class Canvas:
     """An unfinished image: colours, the surface that covers each pixel, lights (``glow``) and shadows on
-    the ground.
+    the ground. A ``bare`` one knows the surfaces alone.
     """
 
     camera: Camera
     sun: tuple[float, float, float]
     dark: bool
+    bare: bool = False
     things: int = 0
     surfaces: list[tuple[int, int, float, float, float]] = field(default_factory=list)
     lamps: list[tuple[float, float, float]] = field(default_factory=list)
@@ -115,11 +129,15 @@ class Canvas:
         self, points: np.ndarray, colour: Colour, number: int | None = None, *, light: bool = False
     ) -> None:
         """Fill a polygon of pixels; without a number, it keeps the surface below."""
-        corners = [(np.asarray(points) * (1 << _SUBPIXEL)).round().astype(np.int32)]
-        paint = _paint(colour)
-        cv2.fillPoly(self.image, corners, paint, shift=_SUBPIXEL)
+        if self.bare and number is None:
+            return
+        corners = [np.rint(np.asarray(points) * (1 << _SUBPIXEL)).astype(np.int32)]
         if number is not None:
             cv2.fillPoly(self.owner, corners, number, shift=_SUBPIXEL)
+        if self.bare:
+            return
+        paint = _paint(colour)
+        cv2.fillPoly(self.image, corners, paint, shift=_SUBPIXEL)
         if light and self.dark:
             u, v = np.mean(points, axis=0)
             below = self.owner[
@@ -130,11 +148,11 @@ class Canvas:
 
     def limb(self, points: ArrayLike, width: float, colour: Colour, number: int) -> None:
         """Draw a thick line with round ends through pixels."""
-        line = [np.array(points).round().astype(np.int32)]
+        line = [np.rint(np.array(points)).astype(np.int32)]
         thick = max(2, round(width))
-        paint = _paint(colour)
-        cv2.polylines(self.image, line, False, paint, thick)
         cv2.polylines(self.owner, line, False, number, thick)
+        if not self.bare:
+            cv2.polylines(self.image, line, False, _paint(colour), thick)
 
     def disc(
         self,
@@ -153,26 +171,29 @@ class Canvas:
     ) -> None:
         """Stretch an image over a world rectangle (bottom left, bottom right, top right, top left)."""
         target = self.camera.project(quad)
-        low = np.maximum(np.floor(target.min(axis=0)).astype(int), 0)
-        high = np.minimum(
-            np.ceil(target.max(axis=0)).astype(int) + 1, (self.camera.width, self.camera.height_px)
-        )
-        if (high - low < 2).any():
+        us, vs = target.T.tolist()
+        left, top = max(math.floor(min(us)), 0), max(math.floor(min(vs)), 0)
+        right = min(math.ceil(max(us)) + 1, self.camera.width)
+        bottom = min(math.ceil(max(vs)) + 1, self.camera.height_px)
+        if right - left < 2 or bottom - top < 2:
+            return
+        outline = [np.rint(target * 16).astype(np.int32)]
+        cv2.fillPoly(self.owner, outline, number, shift=4)
+        if self.bare:
             return
         h, w = picture.shape[:2]
+        inside = target - (left, top)
         matrix = cv2.getPerspectiveTransform(
-            np.array([[0, h], [w, h], [w, 0], [0, 0]], np.float32), (target - low).astype(np.float32)
+            np.array([[0, h], [w, h], [w, 0], [0, 0]], np.float32), inside.astype(np.float32)
         )
-        size = (int(high[0] - low[0]), int(high[1] - low[1]))
+        size = (right - left, bottom - top)
         mask = np.zeros(size[::-1], np.uint8)
-        cv2.fillPoly(mask, [np.rint((target - low) * 16).astype(np.int32)], 1, shift=4)
-        box = np.s_[low[1] : high[1], low[0] : high[0]]
+        cv2.fillPoly(mask, [np.rint(inside * 16).astype(np.int32)], 1, shift=4)
+        box = np.s_[top:bottom, left:right]
         warped = cv2.warpPerspective(
             picture, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
         )
         cv2.copyTo(warped, mask, self.image[box])
-        outline = [(target * 16).round().astype(np.int32)]
-        cv2.fillPoly(self.owner, outline, number, shift=4)
         if lit is not None and self.dark:
             shining = cv2.warpPerspective(lit, matrix, size, flags=cv2.INTER_LINEAR)
             cv2.copyTo(shining, mask, self.glow[box])
@@ -206,18 +227,19 @@ class Canvas:
             (t, y1, front - in_ * 1.6),
             (-t, y1, front - in_ * 1.6),
         ]
-        seen = np.array(
-            [self.camera.spot(x + a * cos + b * sin, y, z - a * sin + b * cos) for a, y, b in low + top]
-        )
+        seen = [self.camera.spot(x + a * cos + b * sin, y, z - a * sin + b * cos) for a, y, b in low + top]
+        plain = colour if isinstance(colour, np.ndarray) else [*map(float, colour)]
         sides = {}
-        for name, order, normal in _SIDES:
-            quad = seen[list(order)]
-            (u0, v0), (u1, v1), (u2, v2) = quad[:3].tolist()
+        for name, (i, j, k, m), normal in _SIDES:
+            u0, v0 = seen[i]
+            u1, v1 = seen[j]
+            u2, v2 = seen[k]
             if (u1 - u0) * (v2 - v1) < (v1 - v0) * (u2 - u1):  # counter-clockwise on the screen: towards us
                 facing = (normal[0] * cos + normal[2] * sin, normal[1], -normal[0] * sin + normal[2] * cos)
                 shade = 0.66 + 0.42 * max(0.0, sum(f * s for f, s in zip(facing, self.sun, strict=True)))
-                self.fill(quad, np.asarray(colour) * shade, number)
-                sides[name] = quad
+                sides[name] = quad = np.array((seen[i], seen[j], seen[k], seen[m]))
+                shaded = plain * shade if isinstance(plain, np.ndarray) else [part * shade for part in plain]
+                self.fill(quad, shaded, number)
         return sides
 
 
@@ -233,5 +255,9 @@ _SIDES = (
 
 
 def _paint(colour: Colour) -> tuple[int, int, int]:
-    r, g, b = (min(255, max(0, int(v))) for v in colour)
-    return r, g, b
+    r, g, b = colour.tolist() if isinstance(colour, np.ndarray) else colour
+    return (
+        0 if r < 0 else 255 if r > 255 else int(r),
+        0 if g < 0 else 255 if g > 255 else int(g),
+        0 if b < 0 else 255 if b > 255 else int(b),
+    )

@@ -19,7 +19,7 @@ def lit(
     """Return the image (H, W, 3) uint8 of a finished canvas."""
     h, w = truth.shape
     image = cv2.resize(canvas.image, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
-    above = (truth == SKY)[..., None]
+    above = (truth == SKY).view(np.uint8)
     noise = 0.009
     blur = rng.uniform(0.3, 0.55)
     haze = rng.uniform(0.001, 0.003)
@@ -27,9 +27,8 @@ def lit(
     if light == "day":
         image *= rng.uniform(0.88, 1.1) * rng.uniform(0.97, 1.03, 3).astype(np.float32)
     elif light == "dusk":
-        image = np.where(
-            above, image, image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05)
-        )
+        dim = image * rgb(0.64, 0.52, 0.57) * rng.uniform(0.75, 1.1) + rgb(0.05, 0.02, 0.05)
+        image = cv2.copyTo(image, above, dim)
         air = rgb(0.66, 0.44, 0.42)
         noise = 0.02
     elif light == "night":
@@ -43,18 +42,18 @@ def lit(
         noise = 0.012
         image = image * 0.85
     elif light == "rain":
-        image = np.where(above, image, _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)) * rng.uniform(
-            0.85, 1.05
-        )
+        wet = _wet(canvas, image, truth) * rgb(0.78, 0.8, 0.85)
+        image = cv2.copyTo(image, above, wet) * rng.uniform(0.85, 1.05)
         haze = rng.uniform(0.008, 0.018)
         air = rgb(0.58, 0.61, 0.64)
         noise = 0.02
     elif light == "low sun":
-        image = np.where(above, image, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
+        image = cv2.copyTo(image, above, image * rgb(0.86, 0.7, 0.54) * rng.uniform(0.75, 1.05))
         air = rgb(1.0, 0.84, 0.6)
         haze = rng.uniform(0.004, 0.012)
-    clear = np.exp(-haze * np.minimum(depth, 200 if light == "fog" else 90))[..., None]
-    image = np.where(above & (light != "fog"), image, image * clear + air * (1 - clear))
+    clear = np.exp(-haze * np.minimum(depth, 200 if light == "fog" else 90))
+    hazy = image * _alike(clear) + cv2.merge([part * (1 - clear) for part in air])
+    image = hazy if light == "fog" else cv2.copyTo(image, above, hazy)
     if canvas.dark:
         image = _bloom(canvas, image)
     if light == "low sun":
@@ -80,7 +79,8 @@ def _night(
         * np.exp(-(((u - camera.u0) / (0.42 * camera.width)) ** 2))
         * (v > camera.horizon - 0.1 * camera.height_px)
     )
-    level = np.full((h, w, 3), rng.uniform(0.22, 0.36), np.float32) * rgb(0.8, 0.9, 1.25) + own[..., None]
+    dark = np.float32(rng.uniform(0.22, 0.36))
+    levels = [dark * part + own for part in rgb(0.8, 0.9, 1.25)]
     for x, y, z in canvas.lamps:
         (cu, cv), (_, foot) = camera.project(np.array([[x, y, z], [x, 0.0, z]]))
         reach = 6.5 * camera.focal / z
@@ -89,15 +89,21 @@ def _night(
             - ((v - (0.3 * cv + 0.7 * foot)) / (0.75 * reach)) ** 2
             - ((depth - z) / 14) ** 2
         )
-        level += spread[..., None] * rgb(0.85, 0.66, 0.38)
-    grey = image.mean(axis=2, keepdims=True)
-    return np.where(above, image, (0.7 * image + 0.3 * grey) * np.minimum(level, 1.1))
+        for k, part in enumerate(rgb(0.85, 0.66, 0.38)):
+            levels[k] += spread * part
+    grey = _alike(0.3 * image.mean(axis=2))
+    return cv2.copyTo(image, above, (0.7 * image + grey) * np.minimum(cv2.merge(levels), 1.1))
+
+
+def _alike(values: np.ndarray) -> np.ndarray:
+    """Return values (H, W) for each of three colours."""
+    return cv2.merge([values, values, values])
 
 
 def _bloom(canvas: Canvas, image: np.ndarray) -> np.ndarray:
     """Return the image with its lamps and lit windows, and the light that spills around them."""
     h, w = image.shape[:2]
-    glow = canvas.glow * (canvas.glow_owner == canvas.owner)[..., None]
+    glow = canvas.glow * _alike((canvas.glow_owner == canvas.owner).view(np.uint8))
     glow = cv2.resize(glow, (w, h), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
     return (
         np.maximum(image, glow)
@@ -111,7 +117,9 @@ def _wet(canvas: Canvas, image: np.ndarray, truth: np.ndarray) -> np.ndarray:
     h = len(image)
     rows = np.clip(np.rint(canvas.camera.horizon - np.arange(h)).astype(int), 0, h - 1)
     mirror = cv2.blur(image[rows], (3, 13))
-    wet = np.where(truth == ROAD, 0.5, np.where(truth == PAVEMENT, 0.25, 0.0)).astype(np.float32)[..., None]
+    wetness = np.zeros(256, np.float32)
+    wetness[ROAD], wetness[PAVEMENT] = 0.5, 0.25
+    wet = _alike(cv2.LUT(truth, wetness[None]))
     return image * (1 - wet) + (0.62 * mirror + 0.2 * image) * wet
 
 
@@ -122,7 +130,7 @@ def _glare(canvas: Canvas, rng: np.random.Generator, image: np.ndarray) -> np.nd
     v = canvas.camera.horizon / 2 - h * rng.uniform(0.04, 0.16)
     away = np.hypot(np.arange(w, dtype=np.float32)[None] - u, np.arange(h, dtype=np.float32)[:, None] - v) / w
     veil = 0.95 * np.exp(-((away / 0.05) ** 2)) + 0.42 * np.exp(-away / 0.16) + 0.05
-    return image + veil[..., None] * rgb(1.0, 0.82, 0.52)
+    return image + cv2.merge([veil * part for part in rgb(1.0, 0.82, 0.52)])
 
 
 def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
@@ -141,7 +149,12 @@ def _streaks(rng: np.random.Generator, image: np.ndarray) -> np.ndarray:
             1,
             cv2.LINE_AA,
         )
-    return image + rain.astype(np.float32)[..., None] / 255 * 0.22
+    return image + _alike(rain.astype(np.float32) / 255 * 0.22)
+
+
+def truth_of(canvas: Canvas) -> np.ndarray:
+    """Return the truth at the finished size."""
+    return np.array([kind for kind, *_ in canvas.surfaces], np.uint8)[canvas.owner[1::2, 1::2]]
 
 
 def layers(canvas: Canvas) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

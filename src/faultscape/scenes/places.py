@@ -75,6 +75,8 @@ def sky(canvas: Canvas, rng: np.random.Generator, light: str) -> None:
     veil = np.clip(
         (clouded(rng, rows, w, (5, 4)) - 1 + cover * np.float32(rng.uniform(0.8, 1.2))) * 3, 0, 0.85
     )[..., None]
+    if canvas.bare:
+        return
     colours = (top * (1 - part) + low * part) * (1 - veil) + cloud * veil
     if light == "night":
         stars = rng.integers(0, (rows, w), size=(40, 2))
@@ -150,16 +152,7 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     colours[VEGETATION] = np.array([92, 128, 58]) * rng.uniform(0.8, 1.25, 3)
     colours[_RED] = np.array([150, 78, 66]) * rng.uniform(0.85, 1.1)
     colours[_WHITE] = np.array([232, 230, 222]) * rng.uniform(0.8, 1.0)
-    picture = cv2.LUT(cv2.merge([kind] * 3), colours[None])
-    half_x, half_z = x[::2, ::2], z[::2, ::2]  # wear is drawn at half size: it is soft
-    tone = _wear(rng, half_x, half_z)
-    paving = (kind[::2, ::2] == PAVEMENT) & (
-        (_fraction(half_x * np.float32(1.1)) < 0.07) | (_fraction(half_z * np.float32(1.1)) < 0.09)
-    )
-    tone -= paving * np.clip(380 / half_z, 4, 26)
-    picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
-    cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
-
+    grain, stains = _wear(rng)
     cos = np.cos(camera.roll)
     sin = np.sin(camera.roll)
     scale = camera.focal * camera.height
@@ -168,32 +161,44 @@ def ground(canvas: Canvas, rng: np.random.Generator, street: Street) -> None:
     for name, also in ((ROAD, (_RED, _WHITE)), (PAVEMENT, (_KERB,)), (VEGETATION, ())):
         numbers[[name, *also]] = canvas.surface(name, level)
     cv2.copyTo(cv2.LUT(kind, numbers[None]), seen, canvas.owner[first:])
+    if canvas.bare:
+        return
+    picture = cv2.LUT(cv2.merge([kind] * 3), colours[None])
+    half_x, half_z = x[::2, ::2], z[::2, ::2]  # wear is drawn at half size: it is soft
+    tone = (
+        grain[_cell(half_z * 11), _cell(half_x * 11)] * np.clip(14 / half_z, 0.15, 1)
+        + stains[_cell(half_z * 7 + half_x * 4), _cell(half_x * 13 - half_z * 3)]
+    )
+    paving = (kind[::2, ::2] == PAVEMENT) & (
+        (_fraction(half_x * np.float32(1.1)) < 0.07) | (_fraction(half_z * np.float32(1.1)) < 0.09)
+    )
+    tone -= paving * np.clip(380 / half_z, 4, 26)
+    picture += cv2.resize(tone, x.shape[::-1], interpolation=cv2.INTER_LINEAR)[..., None]
+    cv2.copyTo(np.clip(picture, 0, 255, out=picture).astype(np.uint8), seen, canvas.image[first:])
 
 
 def _fraction(values: np.ndarray) -> np.ndarray:
     return values - np.floor(values)
 
 
-def _wear(rng: np.random.Generator, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return grain and stains for positions on the ground."""
+def _cell(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.int32) & 255
+
+
+def _wear(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return grain and stains of the ground, (256, 256) each."""
     grain = (rng.random((256, 256), np.float32) - np.float32(0.5)) * 26
     stains = clouded(rng, 128, 128, (6, 6)) - np.float32(0.5)
     # mirrored twice, so that it joins without a seam
-    stains = (
-        np.vstack([np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]) * 56
-    )
-
-    def cell(values: np.ndarray) -> np.ndarray:
-        return values.astype(np.int32) & 255
-
-    return (
-        grain[cell(z * 11), cell(x * 11)] * np.clip(14 / z, 0.15, 1)
-        + stains[cell(z * 7 + x * 4), cell(x * 13 - z * 3)]
-    )
+    return grain, np.vstack(
+        [np.hstack([stains, stains[:, ::-1]]), np.hstack([stains[::-1], stains[::-1, ::-1]])]
+    ) * 56
 
 
 def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], depth: float) -> None:
     """Darken the ground in the shadow of things (x, z, half width, height), with soft edges."""
+    if canvas.bare:
+        return
     h, w = canvas.owner.shape
     mask = np.zeros((h // 2, w // 2), np.uint8)
     reach = 1 / max(canvas.sun[1], 0.12)
@@ -219,8 +224,10 @@ def shadows(canvas: Canvas, spots: list[tuple[float, float, float, float]], dept
 
 def facade(
     rng: np.random.Generator, bays: int, floors: int, lit_part: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a wall with windows and the light that shines from them; each (floors * 16, bays * 14, 3)."""
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return a wall with windows and the light that shines from them, if any does; each (floors * 16, bays *
+    14, 3).
+    """
     style = rng.choice(4, p=(0.32, 0.33, 0.15, 0.2))
     wall = np.array(((168, 92, 70), (222, 206, 176), (176, 178, 178), (126, 140, 152))[style]) * rng.uniform(
         0.72, 1.15
@@ -241,8 +248,8 @@ def facade(
     if style != 3:
         window[:, 7] &= rng.random() < 0.4
         cell[y0:y1, 7] = np.where(window[y0:y1, 7, None], 0, wall * 0.8)
-    picture = np.tile(np.clip(cell, 0, 255).astype(np.uint8), (floors, bays, 1))
-    windows = np.tile(window, (floors, bays))
+    picture = cv2.repeat(np.clip(cell, 0, 255).astype(np.uint8), floors, bays)
+    windows = cv2.repeat(window.view(np.uint8), floors, bays)
     blend = rng.random((floors, bays, 1), np.float32)
     glass = rgb(52, 62, 74) * (1 - blend) + rgb(150, 176, 198) * blend * np.float32(rng.uniform(0.5, 1.1))
     shine = (rng.random((floors, bays)) < lit_part).astype(np.uint8)
@@ -265,12 +272,12 @@ def facade(
         )
         windows[b : b + 40, a : a + 38] = False
     size = (bays * 14, floors * 16)
-    mask = windows.view(np.uint8)
-    cv2.copyTo(cv2.resize(glass.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), mask, picture)
+    cv2.copyTo(cv2.resize(glass.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST), windows, picture)
+    if not lit_part:
+        return picture, None
     lit = np.zeros_like(picture)
-    if lit_part:
-        shining = cv2.resize(shine, size, interpolation=cv2.INTER_NEAREST) * mask
-        lit[shining > 0] = np.array([255, 206, 128]) * rng.uniform(0.7, 1.0)
+    shining = cv2.resize(shine, size, interpolation=cv2.INTER_NEAREST) * windows
+    lit[shining > 0] = np.array([255, 206, 128]) * rng.uniform(0.7, 1.0)
     return picture, lit
 
 
@@ -357,15 +364,17 @@ def greenery(canvas: Canvas, rng: np.random.Generator, x: float, z: float, tall:
     )
     radii = np.maximum(2, rng.uniform(0.09, 0.17, many) * tall * pixel * (1.3 if bush else 1))
     tints = rng.uniform(-0.1, 0.1, many).tolist()
+    u0, v0 = middle.tolist()
+    down = high * tall * pixel + 1
+    across = wide * tall * pixel + 1
+    red, green, blue = map(float, leaf)
     for (u, v), radius, tint in sorted(
         zip(centres.tolist(), radii.tolist(), tints, strict=True), key=lambda c: -c[0][1]
     ):
-        lift = (
-            0.86
-            + tint
-            - 0.34 * (v - middle[1]) / (high * tall * pixel + 1)
-            + 0.16 * (u - middle[0]) * canvas.sun[0] / (wide * tall * pixel + 1)
-        )
         spot = (int(u), int(v))
-        cv2.circle(canvas.image, spot, int(radius), [min(255.0, lift * c) for c in leaf], -1)
         cv2.circle(canvas.owner, spot, int(radius), number, -1)
+        if canvas.bare:
+            continue
+        lift = 0.86 + tint - 0.34 * (v - v0) / down + 0.16 * (u - u0) * canvas.sun[0] / across
+        paint = min(255.0, lift * red), min(255.0, lift * green), min(255.0, lift * blue)
+        cv2.circle(canvas.image, spot, int(radius), paint, -1)

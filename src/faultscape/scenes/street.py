@@ -21,7 +21,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.scenes import objects as things
 from faultscape.scenes import places, vehicles
 from faultscape.scenes.canvas import PAVEMENT, VEGETATION, Camera, Canvas
-from faultscape.scenes.light import layers, lit
+from faultscape.scenes.light import layers, lit, truth_of
 
 CLASSES: tuple[tuple[int, str, tuple[int, int, int]], ...] = (
     (0, "sky", (112, 172, 226)),
@@ -66,6 +66,16 @@ def training_scene(index: int) -> Scene:
     return scene(index, seed=_TRAINING_SEED, light="day", rare=False)
 
 
+def training_truth(index: int) -> np.ndarray:
+    """Return the truth of `training_scene`, for which no image is drawn.
+
+    >>> bool((training_truth(3) == training_scene(3).truth).all())
+    True
+    """
+    rng = np.random.default_rng([_TRAINING_SEED, index])
+    return truth_of(_drawn(rng, "day", SIZE, rare=False, bare=True))
+
+
 def corpus_scene(index: int) -> Scene:
     """Return a scene of the demo's corpus: day, dusk, night, fog, rain or a low sun, with animals and things
     fallen on the road.
@@ -107,7 +117,16 @@ def scene(
     rng = np.random.default_rng([seed, index])
     if light == "mixed":
         light = str(rng.choice(LIGHTS, p=_MIX))
-    canvas = Canvas(_camera(rng, size), _sun(rng, light), dark=light in ("dusk", "night"))
+    canvas = _drawn(rng, light, size, rare=rare)
+    truth, instances, depth = layers(canvas)
+    return Scene(lit(canvas, rng, light, truth, depth), truth, instances, depth, light)
+
+
+def _drawn(
+    rng: np.random.Generator, light: str, size: tuple[int, int], *, rare: bool, bare: bool = False
+) -> Canvas:
+    """Return a street in plain daylight."""
+    canvas = Canvas(_camera(rng, size), _sun(rng, light), dark=light in ("dusk", "night"), bare=bare)
     town = rng.choice(("city", "suburb", "park"), p=(0.5, 0.32, 0.18))
     street = _street(rng, town)
     items = (
@@ -122,8 +141,7 @@ def scene(
     places.shadows(canvas, [spot for _, _, spots in items for spot in spots], _SHADOWS[light])
     for _, draw, _ in sorted(items, key=lambda item: -item[0]):
         draw()
-    truth, instances, depth = layers(canvas)
-    return Scene(lit(canvas, rng, light, truth, depth), truth, instances, depth, light)
+    return canvas
 
 
 _SHADOWS = {"day": 0.45, "dusk": 0.25, "night": 0.3, "fog": 0.15, "rain": 0.2, "low sun": 0.55}

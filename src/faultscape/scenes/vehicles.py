@@ -51,9 +51,19 @@ def panel(
 ) -> None:
     """Paint a rectangle (u0, v0, u1, v1) on a side."""
     u0, v0, u1, v1 = area
-    if abs(quad[1, 0] - quad[0, 0]) < 4:
+    if canvas.bare:
+        return
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = quad.tolist()
+    if abs(x1 - x0) < 4:
         return  # too far away to be visible
-    canvas.fill(on(quad, (u0, u1, u1, u0), (v0, v0, v1, v1)), colour, light=light)
+    right = x1 - x0, y1 - y0
+    up = x3 - x0, y3 - y0
+    both = x0 - x1 + x2 - x3, y0 - y1 + y2 - y3
+    corners = [  # as `on` computes them, for which arrays take longer
+        (x0 + u * right[0] + v * up[0] + u * v * both[0], y0 + u * right[1] + v * up[1] + u * v * both[1])
+        for u, v in ((u0, v0), (u1, v0), (u1, v1), (u0, v1))
+    ]
+    canvas.fill(np.array(corners), colour, light=light)
 
 
 def wheels(

@@ -12,10 +12,14 @@ import io
 
 import numpy as np
 
+from faultscape.maps.kernel_choice import Kernels
 from faultscape.selection.kernels import plain_best
 
 EMPTY = np.iinfo(np.int64).max
 _DECIMALS = 1e12
+_KERNELS = Kernels("faultscape.selection.kernels.best", seconds=2)
+_A_CELL = 2e-4  # seconds of the plain kernel
+_AN_IMAGE = 1e-3  # the share of them that each image of a block adds
 
 
 class Best:
@@ -53,7 +57,10 @@ class Best:
             np.isnan(concordance), EMPTY, np.rint(np.nan_to_num(concordance) * _DECIMALS).astype(np.int64)
         )
         numbers = np.stack([ranks, families, images]).astype(np.int64)
-        _offer()(self.entries, self.pools, keys, np.ascontiguousarray(member), numbers)
+        offer = _offer(
+            _A_CELL * keys.shape[0] * keys.shape[1] * member.shape[2] * (1 + _AN_IMAGE * len(ranks))
+        )
+        offer(self.entries, self.pools, keys, np.ascontiguousarray(member), numbers)
 
     def merge(self, other: Best) -> None:
         """Add the cells of another part of the corpus."""
@@ -96,9 +103,5 @@ class Best:
         return best
 
 
-def _offer():  # noqa: ANN202 - numba's dispatcher or the plain twin
-    try:
-        from faultscape.selection.kernels import best as compiled_best
-    except ImportError:
-        return plain_best.offer
-    return compiled_best.offer
+def _offer(seconds: float):  # noqa: ANN202 - numba's dispatcher or the plain twin
+    return (_KERNELS.ready(seconds) or plain_best).offer

@@ -22,15 +22,17 @@ def joint_tuples(maps: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.nda
     pixels = np.diff(starts, append=height * width)
     columns = np.stack([m.ravel()[starts] for m in maps])
     per_word = 64 // bits
-    key = np.zeros(len(starts), np.int64)
+    words = []
     for j in range(0, n_maps, per_word):
         word = np.zeros(len(starts), np.uint64)
         for k in range(j, min(n_maps, j + per_word)):
             word = (word << np.uint64(bits)) | columns[k].astype(np.uint64)
+        words.append(word)
+    key = words[0]
+    for word in words[1:]:
+        _, before = np.unique(key, return_inverse=True)
         _, rank = np.unique(word, return_inverse=True)
-        if j:
-            _, rank = np.unique(key * (int(rank.max()) + 1) + rank, return_inverse=True)
-        key = rank.astype(np.int64)
+        key = before * (int(rank.max()) + 1) + rank
     _, one, inverse = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(one)
     return columns[:, one[order]], np.bincount(inverse, weights=pixels).astype(np.int64)[order]

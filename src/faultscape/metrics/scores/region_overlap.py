@@ -26,7 +26,7 @@ from faultscape.choices import Connectivity
 from faultscape.errors import MetricError, OptionError
 from faultscape.maps import checked_arrays
 from faultscape.maps.regions import number
-from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
+from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat, sort
 
 LIMIT = 0.3
 Planes = np.ndarray | Sequence[np.ndarray]
@@ -72,7 +72,8 @@ def aupro(
             into.append(values[labels == kind])
             check_finite(np.sort(into[-1]), where)
         shares.append(region_shares(np.asarray(mask) == 1, connectivity))
-    others = np.sort(np.concatenate(known))
+    others = np.concatenate(known)
+    sort(others)
     mine = np.concatenate(found)
     share = np.concatenate(shares)
     above, reach = (len(others) - others.searchsorted(mine, side) for side in ("right", "left"))

@@ -30,12 +30,14 @@ from faultscape.choices import Connectivity, FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.detection import rows_of_sorted
-from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
+from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat, sort
 from faultscape.metrics.scores.region_overlap import LIMIT as FPR_LIMIT
 from faultscape.metrics.scores.region_overlap import region_shares
 
 LIMIT = 1 << 23
-_BUFFER = 1 << 24  # values sorted at once
+_BUFFER = (
+    16_000_000  # values sorted at once; of a power of two, all parts would meet in one place of the cache
+)
 _SLICE = 1 << 16
 _ROWS = 1 << 18
 _NARROW = np.dtype(np.float32)
@@ -166,7 +168,7 @@ class _Buffer:
         """Return the buffered scores, in ascending order."""
         values = self.values[: self.waiting]
         self.waiting = 0
-        values.sort()
+        sort(values)
         return values
 
 
@@ -409,11 +411,13 @@ class _Tables:
         self._merge()
         for k in (0, 1):
             _check_same(int(few[k]), int(at[k]))
-        self.raw = [np.sort(raw[k, : few[k]]) for k in (0, 1)]
+        self.raw = [raw[k, : few[k]] for k in (0, 1)]
+        for keys in self.raw:
+            sort(keys)
 
     def _add(self, cells: np.ndarray) -> None:
         """Count the cells: in their order, since they lie far apart in memory."""
-        cells.sort()
+        sort(cells)
         for start in range(0, len(cells), _SLICE):
             part = cells[start : start + _SLICE]
             full = np.empty(len(part), np.uint32)

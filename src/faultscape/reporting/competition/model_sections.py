@@ -195,8 +195,7 @@ class Tally:
             more = between > self.most[j]
             self.most[j][more], self.example[j][more] = between[more], image
             self.counted[j] += 1
-        for j in have:
-            table = regions.overlaps(truth, stack[1 + have.index(j)], n)
+        for j, table in zip(have, regions.overlaps_of_each(truth, stack[1:], n), strict=True):
             found = count_regions(table, n)
             self._regions[j].append(np.stack([found[name] for name in WHOLE]))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 EMPTY = np.iinfo(np.int64).max
@@ -20,23 +22,23 @@ def offer(
                 valid = rows[keys[d, a, rows] != EMPTY]
                 pools[d, a, g] += len(valid)
                 order = valid[np.lexsort((ranks[valid], keys[d, a, valid]))]
-                seen: set[int] = set()
+                new = dict[int, tuple[int, int, int, int]]()
                 for i in order.tolist():  # only the best depth families of the block can matter
-                    if len(seen) == depth:
+                    if len(new) == depth:
                         break
-                    if int(families[i]) in seen:
-                        continue
-                    seen.add(int(families[i]))
-                    new = (int(keys[d, a, i]), int(ranks[i]), int(families[i]), int(images[i]))
-                    insert(entries[:, d, a, g], new)
+                    family = int(families[i])
+                    if family not in new:
+                        new[family] = (int(keys[d, a, i]), int(ranks[i]), family, int(images[i]))
+                if new:
+                    merge(entries[:, d, a, g], new.values())
 
 
-def insert(cell: np.ndarray, new: tuple[int, int, int, int]) -> None:
-    """Put one image into one cell's sorted list (4, depth), or leave it out."""
-    entries = [(int(k), int(r), int(f), int(i)) for k, r, f, i in cell.T if i >= 0]
-    kept: list[tuple[int, int, int, int]] = []
-    for entry in sorted([*entries, new]):
-        if entry[2] not in {k[2] for k in kept}:
-            kept.append(entry)
-    for place, entry in enumerate(kept[: cell.shape[1]]):
-        cell[:, place] = entry
+def merge(cell: np.ndarray, new: Iterable[tuple[int, ...]]) -> None:
+    """Put some images into one cell's sorted list (4, depth), as far as they are among the best, of each
+    family one.
+    """
+    kept = dict[int, tuple[int, ...]]()
+    for entry in sorted([*map(tuple, cell[:, cell[3] >= 0].T.tolist()), *new]):
+        kept.setdefault(entry[2], entry)
+    best = np.array([*kept.values()][: cell.shape[1]]).T
+    cell[:, : best.shape[1]] = best

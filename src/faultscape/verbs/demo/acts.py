@@ -23,13 +23,8 @@ from faultscape.verbs.collect import collect
 from faultscape.verbs.collect.result import Collected
 from faultscape.verbs.compare import compare
 from faultscape.verbs.demo.result import CARD_FOLDER, DRAWN, Demonstrated
-from faultscape.verbs.demo.scenes import (
-    draw_scenes,
-    draw_stress,
-    mean_scores,
-    refuse_other_folders,
-    scene_classes,
-)
+from faultscape.verbs.demo.scene_files import draw_scenes
+from faultscape.verbs.demo.scenes import draw_stress, mean_scores, refuse_other_folders, scene_classes
 from faultscape.verbs.label import export, import_
 from faultscape.verbs.predict import predict
 from faultscape.verbs.rank import rank
@@ -122,7 +117,8 @@ def _first_acts(
     made = collect(study, str(root / "demo" / "images"), classes=classes)
     assert isinstance(made, Collected)
     clock.stage("collect", made)
-    clock.stage("predict", predict(study, networks(), engine=engine))
+    # other processes would only load the same libraries: threads run these networks on all cores
+    clock.stage("predict", predict(study, networks(), engine="local" if engine == "processes" else engine))
     clock.stage("compare", compare(study, engine=engine))
     clock.act("maps of the networks")
     scale(str(root / "demo" / "training"), classes=classes, output=str(root / "scale.json"))

@@ -1,15 +1,13 @@
-"""Draw the scenes that `demo` collects: images with their truth, and other masks that show the usual sizes of
-classes.
+"""What `demo` knows of its scenes: their classes and all of their truth, and a page of what `stress` makes of
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-import cv2
 import numpy as np
 
 from faultscape.comparison.concordance import accuracies
@@ -19,9 +17,6 @@ from faultscape.formats.label_maps import read_map
 from faultscape.formats.pictures import read_rgb
 from faultscape.maps import runs
 from faultscape.nouns import Classes, Definition
-from faultscape.progress import Tick
-from faultscape.reading import fill
-from faultscape.reading.fill import task
 from faultscape.reading.study import Study
 from faultscape.reporting.contact_sheets import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
@@ -34,55 +29,7 @@ from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 from faultscape.study.tables import label_maps
 
-
-@dataclass(frozen=True)
-class DrawJob:
-    """The scenes first..last - 1, or their ``training`` counterparts, which are only stored as masks."""
-
-    folder: str
-    first: int
-    last: int
-    training: bool
-
-
 _SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the contact sheet
-
-
-def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin: int = 0) -> None:
-    """Draw the missing scenes of the demo, numbered from ``begin``, and the masks of ``training`` others."""
-    for name in ("images", "truth", "training"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    jobs = [
-        DrawJob(str(folder), first, min(first + 25, end), training=only_mask)
-        for only_mask, start, end in ((False, begin, begin + number), (True, 0, training))
-        for first in range(start, end, 25)
-    ]
-    for _ in fill.do(
-        "faultscape.verbs.demo.scenes:draw",
-        jobs,
-        type(None),
-        title="draw",
-        items=number + training,
-        engine=engine,
-    ):
-        pass
-
-
-@task(DrawJob)
-def draw(job: DrawJob, tick: Tick) -> None:
-    """Draw the missing scenes of a job."""
-    folder = Path(job.folder)
-    training = job.training
-    for index in range(job.first, job.last):
-        name = f"scene-{index:04d}.png"
-        target = folder / ("training" if training else "images") / name
-        if not target.exists():
-            scene = drawing.training_scene(index) if training else drawing.corpus_scene(index)
-            if not training:
-                put(folder / "truth" / name, cv2.imencode(".png", scene.truth)[1].tobytes())
-            pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
-            put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
-        tick(1)
 
 
 def mean_scores(root: Path, truth: Path, models: Sequence[str], definition: Definition) -> dict[str, float]:

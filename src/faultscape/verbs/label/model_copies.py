@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultscape.classes.class_lists import table
+from faultscape.classes.class_lists import narrow, table
 from faultscape.errors import FaultscapeError, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
@@ -27,9 +27,8 @@ def map_at_photo_size(code: bytes, settings: Settings, model: str, image: Image)
     """
     classes = settings.class_list
     ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
-    return ids[
-        nearest(runs.decode(code, table(classes, settings.models[model].labels)), (image.width, image.height))
-    ]
+    places = narrow(table(classes, settings.models[model].labels))
+    return ids[nearest(runs.decode(code, places), (image.width, image.height))]
 
 
 class Copies:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from faultscape.classes.mapping import class_named
 from faultscape.corpus.id_lists import without_ending
-from faultscape.corpus.matches import fit_images, near_images
+from faultscape.corpus.matches import fit_images, near_images, tell_twins
 from faultscape.corpus.sources import Found, id_pattern
 from faultscape.errors import CorpusError, LabellingError, LabelMapError, closest, counted, shortened
 from faultscape.formats.label_tools.tool_labels import ToolLabel
@@ -32,6 +33,8 @@ from faultscape.reading.study import Study
 from faultscape.study.tables.corpus import Corpus, Image
 from faultscape.study.tables.logs import Failure, read_failures, replace_failures
 from faultscape.verbs.label.mask_files import Reader, ReadInstances
+
+Said = TypeVar("Said")
 
 _PHOTOS = "images/"
 _MOST_FILES = 1000  # most files of a folder to open
@@ -127,12 +130,44 @@ def images_meant(
     path: Path, names: Sequence[str], images: Mapping[str, Image], pattern: str | None = None
 ) -> dict[str, int]:
     """Return {image id: the place of the last name that means it} of the names that a file of a tool gives
-    images; those that mean none are reported. LabellingError if a name means two images.
+    images; how many others mean one of these, and those that mean none, are reported. LabellingError if a
+    name means two images.
+    """
+    named = images_named(path, names, images, pattern)
+    meant = {id_: place for place, id_ in named.items()}
+    if twice := len(named) - len(meant):
+        print(f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same image")
+    return meant
+
+
+def images_named(
+    path: Path, names: Sequence[str], images: Mapping[str, Image], pattern: str | None = None
+) -> dict[int, str]:
+    """Return {place: image id} of the names that a file of a tool gives images, in their order; names that
+    mean none are reported. LabellingError if a name means two images.
     """
     try:
         return _fitting(path, names, images, pattern)
     except CorpusError as error:
         raise LabellingError(str(error)) from None
+
+
+def joined_answers(parts: Iterable[tuple[str, Mapping[str, Said]]]) -> tuple[dict[str, Said], str]:
+    """Return {class: what one person says about it in an image}, of all places (where, {class: what it says})
+    of an import, and how two of them contradict each other, '' if none do.
+
+    >>> joined_answers([("a.csv, line 2", {"car": "yes"}), ("a.csv, line 3", {"road": "no"})])
+    ({'car': 'yes', 'road': 'no'}, '')
+    >>> joined_answers([("a.csv, line 2", {"car": "yes"}), ("a.csv, line 3", {"car": "no"})])[1]
+    'a.csv, line 3: contradicts a.csv, line 2 about car in this image'
+    """
+    first = dict[str, tuple[str, Said]]()
+    for where, said in parts:
+        for name, what in said.items():
+            there, other = first.setdefault(name, (where, what))
+            if other != what:
+                return {}, f"{where}: contradicts {there} about {name} in this image"
+    return {name: what for name, (_, what) in first.items()}, ""
 
 
 def classes_meant(
@@ -200,32 +235,28 @@ def _named_by(path: Path, names: Sequence[str], pattern: str) -> dict[int, str]:
 
 def _fitting(
     path: Path, names: Sequence[str], images: Mapping[str, Image], pattern: str | None
-) -> dict[str, int]:
-    """Return {image id: place}; of several names of one image the last counts, and the number is reported.
-    LabellingError if a name means two images.
-    """
+) -> dict[int, str]:
+    """Return {place: image id}, in the order of places. LabellingError if a name means two images."""
     ids = _named_by(path, names, pattern) if pattern else dict(enumerate(map(without_ending, names)))
-    exact: dict[str, int] = {}
+    exact = dict[str, int]()
     shown = [ids[k] if pattern else names[k] for k in ids]
     for k, id_ in zip(ids, _whole_names(path, shown, images), strict=True):
         if id_:
             exact.setdefault(id_, k)
     if len(exact) == len(ids):
-        return exact
+        tell_twins(str(path), exact, images)
+        return {k: id_ for id_, k in exact.items()}
     last = {id_: k for k, id_ in ids.items()}
     place_of = {f"{path}: {ids[k] if pattern else names[k]}": k for k in last.values()}
     found = [Found(ids[k], name) for name, k in place_of.items()]
     matched = fit_images(str(path), found, images, pattern=pattern)
-    fitting = {id_: place_of[name] for id_, name in matched.items()}
-    if twice := len(ids) - len(last):
-        print(f"{path}: {counted(twice, 'label is', 'labels are')} replaced by a later one of the same image")
-    used = {*fitting.values()}
-    if rest := sorted(name for name, k in last.items() if k not in used):
+    meant = {ids[place_of[name]]: id_ for id_, name in matched.items()}
+    if rest := sorted(name for name in last if name not in meant):
         print(
             f"{path}: {counted(len(rest), 'image is', 'images are')} not in the study and skipped; the"
             f" first: {rest[0]}"
         )
-    return fitting
+    return {k: meant[name] for k, name in ids.items() if name in meant}
 
 
 def _whole_names(path: Path, names: Sequence[str], images: Mapping[str, Image]) -> list[str]:

@@ -122,8 +122,12 @@ def _model(study: Study, named: str | None) -> str:
             f" {there}.{closest(named, trained)}"
         )
     if named is None and len(trained) != 1:
-        there = f"there are {', '.join(trained)}: name one with --model" if trained else "there is none"
-        raise ModelError(f"a loop improves a network that `faultscape train` made; {there}")
+        there = (
+            f"there are {', '.join(trained)}: name one with --model"
+            if trained
+            else f"there is none yet: `faultscape train {study.place} NAME` makes one"
+        )
+        raise ModelError(f"a loop improves a network that `train` made and `predict` knows; {there}")
     if len(study.models) < 2:
         raise ModelError(
             "a loop draws images on which models differ, and the study has one; add another with `faultscape"

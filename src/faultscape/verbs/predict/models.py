@@ -13,6 +13,7 @@ from pathlib import Path
 
 from faultscape import engine as engines
 from faultscape.arguments import Source
+from faultscape.corpus.photos import DECODED
 from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, closest, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction.batches import NO_LABEL, NO_MAP, NO_ROW
@@ -48,7 +49,10 @@ def predict_models(options: PredictOptions, declared: Declared | None = None) ->
     was asked; ModelError, OptionError or StudyError if that is impossible.
     """
     with as_sources(opened(options.study), options.models) as models:
-        return _predict_sources(replace(options, models=models), declared)
+        try:
+            return _predict_sources(replace(options, models=models), declared)
+        finally:
+            DECODED.forget()
 
 
 def _predict_sources(options: PredictOptions, declared: Declared | None) -> Predicted:

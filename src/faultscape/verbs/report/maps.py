@@ -158,7 +158,7 @@ def _pictures(
     root = study.root
     classes = study.classes
     known_models = study.settings.models
-    tables = {m: table(classes, known_models[m].labels) for m in models if m in known_models}
+    tables = {m: narrow(table(classes, known_models[m].labels)) for m in models if m in known_models}
     held: dict[tuple[str, int], dict[str, bytes]] = {}
 
     def drawn(card: Card, folder: Path, places: np.ndarray) -> str:
@@ -183,7 +183,7 @@ def _pictures(
             except ImageError:
                 card.photo = ""
             if truth:
-                card.truth = room.take(drawn(card, label_maps.truth(root, truth), table(classes)))
+                card.truth = room.take(drawn(card, label_maps.truth(root, truth), narrow(table(classes))))
             for model in (card.duels[0].slot.defender, card.duels[0].slot.attacker) if card.duels else ():
                 if model in tables:
                     card.maps[model] = room.take(

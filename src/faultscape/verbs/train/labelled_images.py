@@ -21,6 +21,7 @@ from faultscape.reading.maps import StoredMaps
 from faultscape.reading.study import Study
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image, part_name
+from faultscape.verbs.label.artefact import export_line
 from faultscape.verbs.train.label_parts import label_digests
 
 SELECTION = "selection:"  # what names the labelled images of a selection as a set
@@ -148,7 +149,7 @@ def find_labelled(
     if chosen and not any(image.id in chosen for image, _ in rows):
         raise StudyError(
             f"--{option} {SELECTION}{names}: none of its {counted(len(chosen), 'image')} has a label; label"
-            f" them first: `faultscape label export {study.place}`"
+            f" them first: `{export_line(study, selections_of(sets)[0])}`"
         )
     named = sets_of(sets) if chosen else None
     roles = [role_of(image, images) for image, _ in rows]

@@ -26,7 +26,7 @@ def recognise(path: Path) -> bool:
 
 def read(path: Path) -> BoxFile:
     """Return the boxes of a file; LabellingError if it is not LabelMe's."""
-    document = load_json(path, "a LabelMe file")
+    document = load_json(path, "JSON")
     shapes = document.get("shapes") if isinstance(document, dict) else None
     if not isinstance(shapes, list):
         raise LabellingError(f"{path}: is not a LabelMe file: it has no list `shapes`")

@@ -1,17 +1,18 @@
 """Import boxes around objects, as what they are: everything outside all boxes of a class is not that class.
 
 Conventions: the boxes of an image are used all or none, since a missing one would say that nothing is there;
-an image of which one cannot be used becomes a row of failures.csv. Boxes of classes that the study lacks say
-nothing about its own.
+an image of which one cannot be used becomes a row of failures.csv. Classes that a file lists were boxed in
+its images alone. Files about one image are joined, unless they contradict each other about a class. Boxes of
+classes that the study lacks say nothing about its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.errors import LabellingError, OptionError, counted, shortened
 from faultscape.formats.label_tools.boxes import voc
 from faultscape.formats.label_tools.boxes.catalogue import BOX_FORMATS, BoxFormat
 from faultscape.formats.label_tools.boxes.said_boxes import BoxFile, SaidBoxes
@@ -24,7 +25,7 @@ from faultscape.study.folder import refuse_twin
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.logs import log_import
 from faultscape.verbs.label.boxes.result import BoxesImported
-from faultscape.verbs.label.tool_files import classes_meant, images_meant, keep_failures
+from faultscape.verbs.label.tool_files import classes_meant, images_named, joined_answers, keep_failures
 from faultscape.verbs.options import LabelImportOptions
 
 _STAGE = "label boxes"
@@ -53,17 +54,18 @@ def import_boxes(study: Study, options: LabelImportOptions) -> BoxesImported:
         used = Counter(name for _, file in read for image in file.images for name, _ in image.boxes)
         listed = {name for _, file in read for name in file.classes}
         names = classes_meant(study, source, used, listed, "box", "boxes")
-        boxed = _boxed(names, [file for _, file in read])
-        answers, wrong = _answers(study, options, read, names, boxed)
+        answers, wrong = _answers(study, options, read, names)
         failures = keep_failures(study, _STAGE, truth, wrong, (one.image for one in answers))
         if not answers:
             why = f"the first: {wrong[0][1]}" if wrong else "no image of the study is in it"
             raise LabellingError(f"{source}: no box could be used; {why}")
+        _tell_replaced(study, answers)
         new = box_answers(study).add_all(answers, source)
         log_import(study.root, source, truth=truth)
     _tell_left_out([file for _, file in read])
     number = sum(len(one.boxes) for one in answers)
     images = len({one.image for one in answers})
+    boxed = tuple(sorted({name for one in answers for name in one.boxed}))
     return BoxesImported(
         truth, images, new, number, boxed, len(failures), failures[0].reason if failures else ""
     )
@@ -99,51 +101,71 @@ def _named(source: Path, path: Path, image: str) -> str:
     return image if "/" in image else (inner / image).as_posix()
 
 
-def _boxed(names: Mapping[str, str], files: Sequence[BoxFile]) -> tuple[str, ...]:
-    """Return the classes that were boxed: those that the files list, or else those that appear."""
-    listed = {name for file in files for name in file.classes}
-    appear = {name for file in files for image in file.images for name, _ in image.boxes}
-    return tuple(sorted({names[word] for word in listed or appear if word in names}))
-
-
 def _answers(
     study: Study,
     options: LabelImportOptions,
     read: Sequence[tuple[Path, BoxFile]],
     names: Mapping[str, str],
-    boxed: Sequence[str],
 ) -> tuple[list[BoxAnswer], list[tuple[str, str]]]:
     """Return the boxes of each person and image that can be used, and (image, why) of those that cannot."""
     rows = study.image_rows
     source = Path(options.source)
-    mine = dict[str, dict[str, SaidBoxes]]()  # by annotator
-    for path, file in read:
-        for image in file.images:
-            mine.setdefault(image.annotator, {})[_named(source, path, image.image)] = image
+    appear = {word for _, file in read if not file.classes for one in file.images for word, _ in one.boxes}
+    said = [(path, one, {*file.classes} or appear) for path, file in read for one in file.images]
+    called = [_named(source, path, one.image) for path, one, _ in said]
+    mine = dict[tuple[str, str], list[tuple[SaidBoxes, set[str]]]]()
+    for place, id_ in images_named(source, called, rows, options.pattern).items():
+        _, one, asked = said[place]
+        mine.setdefault((id_, one.annotator), []).append((one, asked))
     answers, wrong = list[BoxAnswer](), list[tuple[str, str]]()
-    for annotator, images in mine.items():
-        called = list(images)
-        for id_, place in images_meant(source, called, rows, options.pattern).items():
-            image = images[called[place]]
-            why, boxes = _checked(image, rows[id_], names)
-            if why:
-                wrong.append((id_, why))
-            else:
-                answers.append(BoxAnswer(id_, text_of(boxed, boxes), annotator, options.truth))
+    for (id_, annotator), parts in mine.items():
+        faults = (_fault(one, rows[id_], asked) for one, asked in parts)
+        told, clash = joined_answers((one.where, _by_class(one, asked, names)) for one, asked in parts)
+        if clash:
+            clash += "; give all boxes of a class in an image in one place"
+        if why := next(filter(None, faults), clash):
+            wrong.append((id_, why))
+        else:
+            boxes = [(name, box) for name, of in told.items() for box in of]
+            answers.append(BoxAnswer(id_, text_of(told, boxes), annotator, options.truth))
     return answers, wrong
 
 
-def _checked(said: SaidBoxes, image: Image, names: Mapping[str, str]) -> tuple[str, list[tuple[str, Box]]]:
-    """Return what is wrong with the boxes of an image, and those of the study's classes."""
+def _fault(said: SaidBoxes, image: Image, asked: Collection[str]) -> str:
+    """Return what is wrong with the boxes of an image, '' for nothing."""
     size = (image.width, image.height)
     if said.wrong:
-        return said.wrong, []
+        return said.wrong
     if said.size not in (None, size):
-        return f"{said.where}: {wrong_size(said.size, size)}", []
+        return f"{said.where}: {wrong_size(said.size, size)}"
     for number, (name, box) in enumerate(said.boxes):
         if fault := fault_of(box, size):
-            return f"{said.where}: box {number} ({name[:40]}) {fault}", []
-    return "", [(names[name], box) for name, box in said.boxes if name in names]
+            return f"{said.where}: box {number} ({name[:40]}) {fault}"
+        if name not in asked:
+            return f"{said.where}: box {number} is of {name[:40]!r}, which the labels of the file lack"
+    return ""
+
+
+def _by_class(said: SaidBoxes, asked: Collection[str], names: Mapping[str, str]) -> dict[str, set[Box]]:
+    """Return {class of the study that was boxed: its boxes}."""
+    out = {names[word]: set[Box]() for word in asked if word in names}
+    for word, box in said.boxes:
+        if word in names:
+            out.setdefault(names[word], set()).add(box)
+    return out
+
+
+def _tell_replaced(study: Study, answers: Sequence[BoxAnswer]) -> None:
+    """Report earlier boxes of classes that are not boxed any more."""
+    new = {(one.image, one.annotator): one.boxed for one in answers}
+    held = box_answers(study).answers(answers[0].truth)
+    lost = [{*one.boxed}.difference(new.get((one.image, one.annotator), one.boxed)) for one in held]
+    if number := sum(map(bool, lost)):
+        print(
+            f"{counted(number, 'image loses its', 'images lose their')} earlier boxes of"
+            f" {shortened(sorted(set().union(*lost)))}, since the latest boxes of an image count; to keep"
+            " both, import the files together, as one folder"
+        )
 
 
 def _tell_left_out(files: Sequence[BoxFile]) -> None:

@@ -2,13 +2,14 @@
 classifiers have them.
 
 Conventions: a class that was asked about and is not named as present is not in the image; others are unknown.
+What a person says about an image in several lines is joined; where lines contradict each other, none is used.
 Classes that the study lacks say nothing about its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from faultscape.errors import LabellingError, OptionError, counted
@@ -20,11 +21,12 @@ from faultscape.reading.study import Study
 from faultscape.study.folder import refuse_twin
 from faultscape.study.tables.logs import log_import
 from faultscape.verbs.label.present.result import PresentImported
-from faultscape.verbs.label.tool_files import classes_meant, images_meant, keep_failures
+from faultscape.verbs.label.tool_files import classes_meant, images_named, joined_answers, keep_failures
 from faultscape.verbs.options import LabelImportOptions
 
 _STAGE = "label present"
 _TABLES = (".csv", ".tsv")
+_HOW = "name all classes of an image in one line, joined by |, or in a column `asked` what each line is about"
 
 
 def import_present(study: Study, options: LabelImportOptions) -> PresentImported:
@@ -48,13 +50,16 @@ def import_present(study: Study, options: LabelImportOptions) -> PresentImported
         names = classes_meant(study, str(source), used, listed, "answer", "answers")
         usual = sorted({names[word] for word in file.asked or {*used, *listed} if word in names})
         rows = study.image_rows
-        answers = [
-            row
-            for mine in _by_annotator(file.images).values()
-            for id_, place in images_meant(source, list(mine), rows, options.pattern).items()
-            for row in _answers(id_, list(mine.values())[place], names, usual)
-        ]
-        failures = keep_failures(study, _STAGE, truth, file.wrong, (row[0] for row in answers))
+        named = images_named(source, [one.image for one in file.images], rows, options.pattern)
+        mine = dict[tuple[str, str], list[SaidPresent]]()
+        for place, image in named.items():
+            mine.setdefault((image, file.images[place].annotator), []).append(file.images[place])
+        answers, wrong = list[Answer](), [*file.wrong]
+        for (image, annotator), said in mine.items():
+            told, why = joined_answers((one.where, _answers(one, names, usual)) for one in said)
+            wrong += [(image, f"{why}; {_HOW}")] if why else []
+            answers += [(image, name, annotator, answer) for name, answer in told.items()]
+        failures = keep_failures(study, _STAGE, truth, wrong, (row[0] for row in answers))
         if not answers:
             why = (
                 f"the first: {failures[0].reason}" if failures else "no image of the study is answered in it"
@@ -90,19 +95,12 @@ def _read(source: Path) -> PresentFile:
     )
 
 
-def _by_annotator(said: list[SaidPresent]) -> dict[str, dict[str, SaidPresent]]:
-    """Return {annotator: {name of an image: what the person says last of it}}."""
-    out = dict[str, dict[str, SaidPresent]]()
-    for one in said:
-        out.setdefault(one.annotator, {})[one.image] = one
-    return out
-
-
-def _answers(image: str, said: SaidPresent, names: Mapping[str, str], usual: list[str]) -> Iterator[Answer]:
-    """Yield what a person says of each class of the study that was asked about; ``usual`` are those of the
-    file.
+def _answers(said: SaidPresent, names: Mapping[str, str], usual: list[str]) -> dict[str, str]:
+    """Return {class of the study: what a person says about it}, of all that were asked about; ``usual`` are
+    those of the file.
     """
     yes, unsure = ({names[word] for word in words if word in names} for words in (said.present, said.unsure))
-    asked = sorted({names[word] for word in said.asked if word in names}) if said.asked else usual
-    for name in sorted({*asked, *yes}):
-        yield image, name, said.annotator, "yes" if name in yes else "unsure" if name in unsure else "no"
+    asked = {names[word] for word in said.asked if word in names} if said.asked else {*usual}
+    return {
+        name: "yes" if name in yes else "unsure" if name in unsure else "no" for name in sorted(asked | yes)
+    }
