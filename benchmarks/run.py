@@ -12,6 +12,7 @@ import io
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,7 @@ from made_maps import KINDS, maps
 from page_text import speed_page
 from PIL import Image
 
+import faultscape as fs
 from faultscape.comparison import counts as counting
 from faultscape.comparison import sparse_counts
 from faultscape.comparison.concordance import concordances
@@ -302,6 +304,27 @@ def small_study(images: int = 256) -> None:
     )
 
 
+def real_study() -> None:
+    """`compare` of ten networks' maps of real images, from the store to pairs."""
+    zoo = {path.parent.name: str(path) for path in sorted((DATA / "camvid-zoo").glob("*/labels"))}
+    with tempfile.TemporaryDirectory() as place:
+        study = Path(place, "study")
+        fs.collect(study, str(DATA / "camvid" / "test"), classes=str(DATA / "camvid-zoo" / "classes.json"))
+        fs.predict(study, zoo, engine="local")
+
+        def compare() -> None:
+            shutil.rmtree(study / "pairs", ignore_errors=True)
+            fs.compare(study, engine="local")
+
+        compare()
+        images = len(fs.Study(study).images)
+        row(
+            f"`compare` of {len(zoo)} models, {images} real images of 480 x 360: milliseconds an image",
+            f"{best(compare) / images * 1000:.2f}",
+            "<= 0.9",
+        )
+
+
 def verbs(shards: int = 1000) -> None:
     """What verbs cost besides their kernels, in studies of very many shards, and what `status` costs."""
     with tempfile.TemporaryDirectory() as place:
@@ -340,6 +363,7 @@ def main() -> None:
         store("real", real, 12)
     if real:
         pairs_on_disk(real_maps(233))  # a study's shard, where Parquet's fixed costs are shared
+        real_study()
     selection()
     small_study()
     verbs()

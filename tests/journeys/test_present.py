@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,6 +62,8 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
     assert gone.stale == ("present measures of labels: answers or discards changed",)
     page = (Path(found.path) / "report.html").read_text()
     assert "10 images: 0 by masks, 10 by what people say" in page
+    assert re.search(r"<h1>.* has the highest F1 of presence", page)
+    assert "presence_f1" not in page.partition('<section id="definitions">')[0]
     assert "car" in "\n".join(told("measure", study, "--present", "-v"))
 
 

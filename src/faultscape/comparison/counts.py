@@ -9,6 +9,8 @@ kernel. Row = reference, column = prediction (nouns.Pairs).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,21 +91,17 @@ def count_image(
     """Return (P, n, n) cells, (models, n) histograms and (P,) presence of one image's maps of places; None is
     a missing map.
     """
-    given, new, wanted, present = _given(stack, pairs, image)
+    given = _given(stack, image)
+    plan = _plan(tuple(m is not None for m in stack), pairs.tobytes(), models)
     cells = np.zeros((len(pairs), n, n), np.int64)
     totals = np.zeros((models, n), np.int64)
-    if len(wanted):
-        cells[present] = counts.confusions(given, n, wanted)
-    for k in (k for k in new if k < models):
-        column = np.flatnonzero(present & (pairs[:, 1] == k))
-        row = np.flatnonzero(present & (pairs[:, 0] == k))
-        if len(column):
-            totals[k] = cells[column[0]].sum(0)
-        elif len(row):
-            totals[k] = cells[row[0]].sum(1)
-        else:
-            totals[k] = np.bincount(given[new[k]].ravel(), minlength=n)
-    return cells, totals, present
+    if len(plan.wanted):
+        cells[plan.present] = counts.confusions(given, n, plan.wanted)
+    totals[plan.second[0]] = cells[plan.second[1]].sum(1)
+    totals[plan.first[0]] = cells[plan.first[1]].sum(2)
+    for k in plan.alone:
+        totals[k] = np.bincount(given[plan.new[k]].ravel(), minlength=n)
+    return cells, totals, plan.present.copy()
 
 
 def intersect_image(
@@ -112,36 +110,58 @@ def intersect_image(
     """Return (P, n) intersections instead of cells, with the histograms and presence of `count_image`: much
     faster for many models.
     """
-    given, new, wanted, present = _given(stack, pairs, image)
+    given = _given(stack, image)
+    plan = _plan(tuple(m is not None for m in stack), pairs.tobytes(), models)
     both = np.zeros((len(pairs), n), np.int64)
     totals = np.zeros((models, n), np.int64)
     if given:
-        both[present], histograms = counts.intersections(given, n, wanted)
-        for k in (k for k in new if k < models):
-            totals[k] = histograms[new[k]]
-    return both, totals, present
+        both[plan.present], histograms = counts.intersections(given, n, plan.wanted)
+        for k in (k for k in plan.new if k < models):
+            totals[k] = histograms[plan.new[k]]
+    return both, totals, plan.present.copy()
 
 
-def _given(
-    stack: Sequence[np.ndarray | None], pairs: np.ndarray, image: str
-) -> tuple[list[np.ndarray], dict[int, int], np.ndarray, np.ndarray]:
-    """Return the maps that exist, their new numbers by their old ones, and the pairs that can be counted, in
-    new numbers and as a mask.
-    """
-    there = [k for k, m in enumerate(stack) if m is not None]
+def _given(stack: Sequence[np.ndarray | None], image: str) -> list[np.ndarray]:
+    """Return the maps that exist; LabelMapError for maps of different sizes."""
     given = [m for m in stack if m is not None]
     if len({m.shape for m in given}) > 1:
         raise LabelMapError(
             f"image {image}: its maps have different sizes {sorted({m.shape for m in given})}"
         )
-    new = {k: place for place, k in enumerate(there)}
-    present = np.array([a in new and b in new for a, b in pairs.tolist()], bool)
-    return (
-        given,
-        new,
-        np.array([(new[a], new[b]) for a, b in pairs[present].tolist()], np.int64).reshape(-1, 2),
-        present,
-    )
+    return given
+
+
+class _Plan(NamedTuple):
+    """Which pairs can be counted when some maps are there, and where the models' histograms come from."""
+
+    new: dict[int, int]  # the numbers of the maps that are there, by their old ones
+    wanted: np.ndarray  # (W, 2) the pairs that can be counted, in new numbers
+    present: np.ndarray  # (P,) which of all pairs these are
+    second: np.ndarray  # (2, K) models, and a pair in which each is the second map
+    first: np.ndarray  # (2, L) models that are never second, and a pair in which each is the first
+    alone: tuple[int, ...]  # models that are in no pair
+
+
+@lru_cache(maxsize=64)
+def _plan(there: tuple[bool, ...], pairs: bytes, models: int) -> _Plan:
+    """Return the plan for all images that have the same maps."""
+    known = np.frombuffer(pairs, np.int64).reshape(-1, 2)
+    new = {k: place for place, k in enumerate(k for k, given in enumerate(there) if given)}
+    present = np.array([a in new and b in new for a, b in known.tolist()], bool)
+    wanted = np.array([(new[a], new[b]) for a, b in known[present].tolist()], np.int64).reshape(-1, 2)
+    second: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for place in np.flatnonzero(present).tolist():
+        a, b = known[place].tolist()
+        second.setdefault(b, place)
+        first.setdefault(a, place)
+    own = [k for k in new if k < models]
+    places = [
+        np.array([(k, of[k]) for k in own if k in of and k not in but], np.int64).reshape(-1, 2).T
+        for of, but in ((second, ()), (first, second))
+    ]
+    alone = tuple(k for k in own if k not in second and k not in first)
+    return _Plan(new, wanted, present, places[0], places[1], alone)
 
 
 def block(

@@ -164,9 +164,10 @@ def sort(values: np.ndarray) -> None:
     [0.25, 0.5]
     """
     bits = _BITS.get(values.dtype)
-    kernels = None
-    if values.size > _FEW and bits:
-        kernels = _ORDER.ready(values.size * _A_PIXEL)
+    if bits is None or values.size <= _FEW:
+        values.sort()
+        return
+    kernels = _ORDER.ready(values.size * _A_PIXEL)
     if kernels is None or kernels.is_numpy_fast():
         values.sort()
     else:
