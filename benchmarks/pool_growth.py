@@ -150,7 +150,7 @@ def told(name: str, pool: Pool, now: int, times: int) -> None:
         error = np.sqrt(np.mean((expected - came) ** 2))
         print(
             f"| {name} | {now:,} | {what} | {came.mean():.3f} | {expected.mean():.3f} | {error:.3f} |"
-            f" {(high - low).mean():.3f} | {held.mean():.0%} |",
+            f" {(high - low).mean():.3f} | {100 * held.mean():.0f} % |",
             flush=True,
         )
 

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 import faultscape
 
 DOCS = Path(__file__).parent
@@ -108,5 +110,13 @@ nb_merge_streams = True
 
 
 def setup(app: Any) -> None:
-    """Read all pages again when the package changed."""
+    """Read all pages again when the package changed, and mark words that no line of a phone holds."""
     app.add_config_value("code_digest", digest(), "env")
+    app.connect("doctree-read", mark_long_code)
+
+
+def mark_long_code(_: Any, page: nodes.document) -> None:
+    """Give code with a word of more than 36 letters the class ``long``: on a phone it breaks."""
+    for code in page.findall(nodes.literal):
+        if any(len(word) > 36 for word in code.astext().split()):
+            code["classes"].append("long")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from _figures.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Drawing, finish_figure, label_ends, make_panel
+from _figures.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, Drawing, add_key, finish_figure, make_panel
 
 DATA = Path(__file__).parents[1] / "benchmarks" / "data" / "points.csv"
 SECONDS, MINUTES = 4, 25  # of a point; of a mask of a street with the eleven classes of CamVid
@@ -36,13 +36,13 @@ def draw_curves() -> Drawing:
     """Return a panel a group of models, a curve a way to label."""
     panels = []
     for group, curves in read_curves().items():
-        figure, axes = make_panel(3.9, 3.0)
-        ends = []
+        figure, axes = make_panel(3.9, 3.4)
+        key = []
         for method, (name, colour) in CURVES.items():
             if method in curves:
                 minutes, error = zip(*curves[method], strict=True)
                 axes.plot(minutes, error, color=colour, marker="o", markersize=3)
-                ends.append((minutes[-1], error[-1], name, colour))
+                key.append((name, colour, "o"))
         axes.set_xscale("log")
         axes.set_xticks(list(TICKS), list(TICKS.values()))
         axes.minorticks_off()
@@ -50,7 +50,7 @@ def draw_curves() -> Drawing:
         axes.set_title(TITLES[group])
         axes.set_xlabel("a person's time")
         axes.set_ylabel("error of a difference, points")
-        label_ends(axes, ends)
+        add_key(axes, key, columns=2)
         panels.append(figure)
     return finish_figure(
         panels,

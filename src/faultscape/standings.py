@@ -465,11 +465,13 @@ def shown_best(ranking: ModelRanking) -> list[str]:
 
 
 def labelled_words(labels: Mapping[str, int]) -> str:
-    """Return in words how many labelled images, or points, standings are based on, and how many images are
-    decided only in part.
+    """Return in words how many labelled images, choices, or points standings are based on, and how many
+    images are decided only in part.
 
     >>> labelled_words({"used": 9}), labelled_words({"used": 6, "partly": 5})
     ('9 labelled images', '1 labelled image and 5 partly labelled')
+    >>> labelled_words({"used": 40, "choices": 600})
+    '40 labelled images and 600 choices between two models'
     >>> labelled_words({"used": 300, "points": 300})
     '300 answered points'
     >>> labelled_words({"used": 300, "points": 300, "masked": 20, "masks": 12, "boxed": 40})
@@ -482,6 +484,8 @@ def labelled_words(labels: Mapping[str, int]) -> str:
         return " and ".join([", ".join(kinds[:-1]), kinds[-1]] if kinds[1:] else kinds)
     partly = labels.get("partly", 0)
     more = f" and {partly} partly labelled" if partly else ""
+    if "by_choice" not in labels and labels.get("choices"):  # duels rank them apart
+        more += f" and {labels['choices']:,} choices between two models"
     return f"{counted(labels.get('used', 0) - partly, 'labelled image')}{more}"
 
 

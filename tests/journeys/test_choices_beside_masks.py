@@ -86,6 +86,7 @@ def test_choices_make_masks_worth_more(study: str, world: tuple[Path, made.Corpu
     both, masks = (found.rankings[name] for name in ("with_choices", "prediction_powered"))
     assert next(iter(found.rankings)) == "with_choices"
     assert found.labels["choices"] == number
+    assert f"from {MASKS} labelled images and {number} choices between two models" in repr(found)
     assert masks.scores == pytest.approx(alone.rankings["prediction_powered"].scores)
     # the level of all models is that of the masks; their differences are sharper
     assert np.mean([*both.scores.values()]) == pytest.approx(np.mean([*masks.scores.values()]))

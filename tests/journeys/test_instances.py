@@ -117,6 +117,8 @@ def test_measures_of_instances_are_those_of_the_arrays(held: MadeInstances) -> N
     assert "panoptic has no Mask AP: its instances have no scores" in found.notes
     assert "maps has no Mask AP: it has no instances" in found.notes
     assert "connected regions of its maps" in found.models["maps"]["instance_pq"]["definition"]
+    page = (Path(found.path) / "report.html").read_text()  # its bars by class are errors, as all others
+    assert "<h3>Mask AP error</h3><p>1 − average precision of masks" in page.replace("\n", "")
 
 
 @pytest.mark.slow

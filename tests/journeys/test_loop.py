@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -62,6 +63,13 @@ def test_a_round_waits_for_labels_twice_and_then_says_what_it_brought(trained: m
     assert len(found.cured) + len(found.kept) + len(found.new) <= 8
     page = Path(study, "loop.html").read_text()
     assert "1. other-1, from other" in page
+    assert all(f"</i>{name}</li>" in page for name in made_training.NAMES)  # what the colours mean
+    for kind, failed in {"Cured": (True, False), "Kept": (True, True), "New": (False, True)}.items():
+        part = page.partition(f"<h3>{kind}")[2].partition("</section>")[0]
+        for name, fails in zip(("other", "other-1"), failed, strict=True):
+            scores = re.findall(rf"<figcaption>{name} <b>(0\.\d+)</b>", part)
+            assert len(scores) == min(len(getattr(found, kind.lower())), 6)
+            assert all((float(score) < 0.6) == fails for score in scores)
     assert ("loop", "") not in anew.whys(study)
 
 

@@ -61,12 +61,16 @@ def stress_page(study: str, rows: Sequence[Row]) -> str:
     return template("review/stress.html.jinja").render(study=study, rows=shown)
 
 
-def rounds_page(study: str, rounds: Sequence[Mapping[str, object]], fails: float) -> str:
+def rounds_page(
+    study: str, rounds: Sequence[Mapping[str, object]], fails: float, colours: Mapping[str, str]
+) -> str:
     """Return the HTML of the rounds of a loop: {title, row, kinds}, each kind {title, about, cells}, each
-    cell {caption, views}, its views (name, data URI); ``fails`` is the score below which an image is a
-    failure.
+    cell {caption, views}, its views (name, score or None, data URI); ``fails`` is the score below which an
+    image is a failure, ``colours`` are those of the classes.
     """
-    return template("review/rounds.html.jinja").render(study=study, rounds=rounds, fails=fails)
+    return template("review/rounds.html.jinja").render(
+        study=study, rounds=rounds, fails=fails, colours=[*colours.items()]
+    )
 
 
 def _photo(image: np.ndarray) -> str:

@@ -80,11 +80,14 @@ def flat(value: Any) -> str:
 
     >>> flat({"a": {"b": 1}, "c": "", "d": [1, 2]})
     'a: (b: 1); c: none; d: 1, 2'
+    >>> flat({})
+    'none'
     """
     if isinstance(value, Mapping):
-        return "; ".join(
+        parts = (
             f"{k}: ({flat(v)})" if isinstance(v, Mapping) else f"{k}: {flat(v)}" for k, v in value.items()
         )
+        return "; ".join(parts) or "none"
     if isinstance(value, (list, tuple)):
         return ", ".join(flat(v) for v in value)
     return "none" if value is None or value == "" else str(value)

@@ -83,6 +83,7 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "headline": headline(document),
         "several": len(named) > 1,
         "pointed": asked_points(whole),
+        "present": "present" in whole,
         "class_table": class_table(whole),
         "sets": sets,
         "models": list(dict.fromkeys(model for one in named.values() for model in one.get("models", {}))),
@@ -126,7 +127,8 @@ def headline(document: Mapping[str, Any]) -> str:
         return f"{models[0]}, measured" if models else "Nothing was measured"
     if one.get("chosen"):
         return f"{len(models)} models, measured on images that were chosen because models differ"
-    for metric, title in HEADLINES.items():
+    titles = {"presence_f1": "F1 of presence"} if "present" in one else HEADLINES
+    for metric, title in titles.items():
         found = standings(one, metric)
         if found:
             leaders = list(found)

@@ -201,7 +201,7 @@ def cell(entry: Mapping[str, Any] | None, standing: str = "") -> Mark:
 
 def _table(kind: str, metrics: Sequence[str], sets: Mapping[str, Mapping[str, Any]]) -> Table:
     own = own_titles(sets)
-    group_of = {m: group for m, group in own_groups(sets).items() if group in OF_SCORES}
+    group_of = {m: group for m, group in own_groups(sets).items() if group != "own"}
     group_of |= {metric.name: metric.group for metric in METRICS}
     rows = _rows(sets, metrics, cell)
     columns = []

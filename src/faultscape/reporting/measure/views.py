@@ -142,7 +142,7 @@ def differences(one: Document) -> dict[str, Any]:
         rows.append(
             {
                 "metric": row["metric"],
-                "title": TITLES.get(row["metric"], (row["metric"],))[0],
+                "title": _title(one, row["metric"]),
                 "first": row["first"],
                 "second": row["second"],
                 "mark": found,
@@ -180,7 +180,7 @@ def disagreements(one: Document, metric: str) -> list[str]:
     >>> disagreements({"models": {"a": of, "b": of}, "paired": [row]}, "ap")
     ['AP error: b leads a by 0.0100 over all that each has, and a leads b by 0.0200 where both have a value.']
     """
-    title = TITLES.get(metric, (metric,))[0]
+    title = _title(one, metric)
     out = []
     here = error_gaps(one, metric)
     whole = error_gaps(one, metric, "_all")
@@ -194,6 +194,10 @@ def disagreements(one: Document, metric: str) -> list[str]:
         }[how]
         out.append(f"{title}: {leader} leads {other} by {over_all:.4f} over all that each has, {said}.")
     return out
+
+
+def _title(one: Document, metric: str) -> str:
+    return (TITLES | own_titles({"": one})).get(metric, (metric,))[0]
 
 
 def curves(one: Document) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Round:
 
     def __repr__(self) -> str:
         x, low, high = (100 * end for end in self.gain)
-        gain = f"{x:+.1f} points of mIoU from {self.parent} [{low:+.1f}, {high:+.1f}]"
+        gain = f"{x:+.1f} points of mIoU over {self.parent} [{low:+.1f}, {high:+.1f}]"
         if math.isnan(x):
             gain = f"too few judged images to say what it gained from {self.parent}"
         took = "" if math.isnan(self.seconds) else f", {self.seconds:,.0f} s of training"

@@ -210,7 +210,8 @@ class _Round:
         rank(place, selection=self.judge, truth=self.truth, engine=self.engine)
         self.rounds.append(self._outcome())
         # first: once the round is written it is not made again
-        write_page(self.study.reread(), self.rounds, self.truth)
+        now = self.study.reread()
+        write_page(now, self.rounds, self.truth, now.selection(self.judge).slots.definition)
         self._write("")
         log(self.study.root, "loop", network=self.network, parent=self.parent)
         return None

@@ -18,7 +18,7 @@ from faultscape.verbs.measure.measurement import Measurement
 from faultscape.verbs.measure.sets import DataSet, ranks_of
 
 TITLES = {PQ: "Instance PQ", AP: "Mask AP"}
-_SAYS = {PQ: "panoptic quality of instances", AP: "average precision of masks, .50:.05:.95"}
+_SAYS = {PQ: "1 − panoptic quality of instances", AP: "1 − average precision of masks, .50:.05:.95"}
 _DEFINED = {
     PQ: "panoptic quality, the reference rule for void and crowds",
     AP: "average precision of masks by their scores over IoU .50:.05:.95, 101 recalls, 100 masks an image and"
@@ -36,14 +36,16 @@ def split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return mine, tuple(word for word in words if word not in METRICS)
 
 
-def refuse_elsewhere(words: tuple[str, ...], *, study: bool, part: bool, array: bool) -> None:
+def refuse_elsewhere(
+    words: tuple[str, ...], source: str | None, *, study: bool, part: bool, array: bool
+) -> None:
     """Raise OptionError where metrics of instances cannot be computed: for folders, sets and shares."""
     if not words:
         return
     if not study:
         raise OptionError(
-            f"--metric {words[0]} needs a study, which stores instances beside labels; make one with"
-            " `faultscape collect`, or leave it out"
+            f"--metric {words[0]} needs a study, which stores instances beside labels, and {source} is not"
+            " one; make one with `faultscape collect`, or leave the metric out"
         )
     if part or array:
         option = "--shard" if array else "--set and --holdout"
@@ -94,7 +96,7 @@ def _entry(model: JudgedModel, metric: str, weights: np.ndarray, data: DataSet, 
         "undefined_of": "classes",
         "better": "high",
         "definition": f"{_DEFINED[metric]}; mean over classes",
-        "title": TITLES[metric],
+        "title": f"{TITLES[metric]} error",
         "says": _SAYS[metric],
         "group": "instances",
         "per_class": {name: number(value) for name, value in names},

@@ -79,7 +79,11 @@ def _measure_folders(options: MeasureOptions) -> Measured:
         raise OptionError("--set and --holdout select a part of a study; give the study")
     study = lists.study_of(options.source)
     instances.refuse_elsewhere(
-        of_instances, study=study is not None, part=options.part.given, array=bool(options.shard)
+        of_instances,
+        options.source,
+        study=study is not None,
+        part=options.part.given,
+        array=bool(options.shard),
     )
     array = "measure" if options.shard else ""
     with study.writing(array=array) if study else nullcontext():

@@ -503,8 +503,9 @@ def _pool(found: PoolOutlook) -> list[str]:
         )
     else:
         said.append(
-            "What that does to the order of the models is unknown: it takes labels of what parts of the pool"
-            f" choose, and {100 * found['labelled']:.0f} % of what the whole chooses have one."
+            "What that does to the order of the models is unknown until nearly all images that parts of the"
+            f" pool choose have labels; of those that the whole pool chooses, {100 * found['labelled']:.0f} %"
+            " have one."
         )
     lines = [
         "Would twice as many images change the outcome? Duels in random parts of the pool",
