@@ -1,14 +1,25 @@
-"""Processor seconds of this thread, the least of several goes: what the benchmarks are made of."""
+"""Processor seconds of this thread, the least of several goes, and the machine: what the benchmarks are made of."""
 
 from __future__ import annotations
 
 import os
+import platform
 import time
 from collections.abc import Callable
 
 os.environ.setdefault("FAULTSCAPE_NUMBA", "1")  # else the first goes are those of the plain kernels
 
 Work = Callable[[], object]
+
+
+def machine() -> str:
+    """Return what ratios depend on: the kind of processor, its cores, and the load of the last minutes."""
+    from llvmlite.binding import get_host_cpu_name
+
+    kind = f"{platform.machine()} ({get_host_cpu_name()})"
+    return (
+        f"{kind}, {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f}, Python {platform.python_version()}"
+    )
 
 
 def best(work: Work, goes: int = 5) -> float:

@@ -8,8 +8,6 @@ regions.py and detection.py.
 from __future__ import annotations
 
 import datetime as dt
-import os
-import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +15,7 @@ from pathlib import Path
 import detection
 import numpy as np
 import regions
-from clock import in_turns
+from clock import in_turns, machine
 from made_maps import maps
 from page_text import speed_page
 
@@ -76,10 +74,7 @@ def main() -> None:
         print(f"{what:<96} {measured:<28} {target}", flush=True)
         lines.append(f"| {what} | {measured} | {target} |")
     libraries = ", ".join(found for name in LIBRARIES if (found := installed(name)))
-    head = (
-        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
-        f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
-    )
+    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {machine()}, {libraries}"
     made = (
         "Made by `make bench`: one run, processor time of one thread, best of several in turns with the peer."
     )

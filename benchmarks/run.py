@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -30,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import small_studies
 import status
-from clock import best, in_turns
+from clock import best, in_turns, machine
 from made_maps import KINDS, maps
 from page_text import speed_page
 from PIL import Image
@@ -372,10 +371,7 @@ def main() -> None:
         f"{name} {version(name)}"
         for name in ("numpy", "numba", "pyarrow", "opencv-python-headless", "pillow", "scikit-learn")
     )
-    head = (
-        f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {platform.processor() or platform.machine()},"
-        f" {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}"
-    )
+    head = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}, {machine()}, {libraries}"
     made = (
         "Made by `make bench`: one run, processor time of one thread, best of several; 512 x 512 unless real"
         " (480 x 360)."
