@@ -153,6 +153,12 @@ def test_two_people_leave_open_what_either_does(study: str, tmp_path: Path) -> N
         fs.label.import_(study, str(path), boxes=True)
     (of,) = boxes_of(Study(study), "labels").values()
     assert [(box.right, box.whole) for box in of["car"]] == [(9, False), (10, False), (30, True)]
+    with refused(LabellingError, "nothing to take back: none of .* has such a label or answer"):
+        fs.label.remove(study, all_=True, class_=["car"])
+    gone = fs.label.remove(study, all_=True, by=["ben"])
+    assert gone.done == "boxes of 1 image removed from truth 'labels'"
+    (of,) = boxes_of(Study(study), "labels").values()
+    assert [(box.right, box.whole) for box in of["car"]] == [(9, True), (30, True)]
 
 
 def test_voc_files_of_a_folder(study: str, tmp_path: Path) -> None:

@@ -57,6 +57,9 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
         for name, value in of["presence_f1"]["per_class"].items():
             assert value == pytest.approx(f1_by_hand(corpus, model, name))
     assert ("measure", "done", "from classes present of truth labels") in fs.status(study).stages
+    gone = fs.label.remove(study, all_=True, class_=["car"], dry_run=True)
+    assert gone.done == "10 answers removed from truth 'labels'"
+    assert gone.stale == ("present measures of labels: answers or discards changed",)
     page = (Path(found.path) / "report.html").read_text()
     assert "10 images: 0 by masks, 10 by what people say" in page
     assert re.search(r"<h1>.* has the highest F1 of presence", page)
@@ -111,6 +114,8 @@ def test_several_people_are_counted_by_the_majority(unlabelled: Unlabelled, tmp_
     found = fs.label.import_(study, str(path), present=True)
     assert "asked: car, person" in repr(found)
     assert answered_presence(Study(study), "labels") == {corpus.ids[0]: {"car": True, "person": False}}
+    fs.label.remove(study, all_=True, class_=["person"], by=["eve", "ann"])
+    assert answered_presence(Study(study), "labels") == {corpus.ids[0]: {"car": True, "person": True}}
     told("label", "remove", study, corpus.ids[0])
     assert answered_presence(Study(study), "labels") == {}
     assert "0 new" not in repr(fs.label.import_(study, str(path), present=True))

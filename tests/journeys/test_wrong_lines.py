@@ -254,6 +254,7 @@ plan {selected} --cost masks=3 -> --cost knows mask, choice, question, point, bo
 plan {selected} --cost mask=much -> --cost mask must be a number of seconds, 0 or more; got 'much'
 plan {selected} --cost question=-1 -> --cost question must be a number of seconds, 0 or more; got
 plan {selected} --cost mask -> --cost mask must be a number of seconds
+plan {selected} --cost box=7,mask=3,box=8 -> --cost names box twice; give each kind of work once
 plan {selected} --wage=-2 -> --wage must be a cost per hour, 0 or more; got -2
 plan {selected} --wage nan -> --wage must be a cost per hour
 plan {selected} --within 0 -> --within must be above 0 and at most 100 points; got 0
@@ -314,7 +315,7 @@ label check notes.txt -> not recognised as a labelling tool's format (labelme, c
 label check nothing.json -> nothing.json: no such file or folder
 label check notes.txt --format csv -> --format csv: this format cannot be checked
 label remove {labelled} -> give one of: ids of images, --selection NAME, or --all
-label remove {labelled} --all --by ann -> --class and --by apply to answers about classes
+label remove {labelled} --all --by ann -> nothing to take back: none of
 label remove {answers} --all --discards --by ann -> --discards cannot be combined with --truth
 label remove {labelled} '' -> images is empty; give a value, or remove it
 rank {selected} -> there are no labels yet

@@ -160,7 +160,10 @@ _HOLES = (
     "they are not on the first draws, or are of people who saw no image with a mask; `faultscape label serve`"
     " asks in the order of the draws"
 )
-_LATE = "they are after draws without any, or of people who saw no image with a mask"
+_LATE = (
+    "they are after draws without any, on last draws that duels chose too, or of people who saw no image with"
+    " a mask"
+)
 
 
 def worth_note(found: ChoiceSteps, masks: int, gain: float) -> str:

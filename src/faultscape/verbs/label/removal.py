@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What to take back: labels and answers of these ``images``, or their discards; answers only about these
-    classes and by these people, or all if none are named; of a selection of points the answers to these, of
-    ``every`` image those to all points.
+    """What to take back: labels and answers of these ``images``, or their discards; only answers about these
+    classes, and only answers and boxes of these people, or all if none are named; of a selection of points
+    the answers to these, of ``every`` image those to all points.
     """
 
     images: frozenset[str]
@@ -55,6 +55,8 @@ class _Wanted:
 
     def takes(self, answer: PointAnswer) -> bool:
         """Whether to take back an answer to a point of these images: only where points were asked for."""
+        if self.classes or not _fits(answer.annotator, self.by):
+            return False
         if self.pixels is None:
             return self.every
         return (answer.image, answer.row, answer.column) in self.pixels
@@ -77,10 +79,6 @@ def remove_labels(options: LabelRemoveOptions) -> Changed:
 def _wanted(study: Study, options: LabelRemoveOptions) -> _Wanted:
     if (bool(options.images) + (options.selection is not None) + options.all_) != 1:
         raise OptionError("give one of: ids of images, --selection NAME, or --all")
-    if (options.class_ or options.by) and not study.classifies:
-        raise OptionError(
-            "--class and --by apply to answers about classes; the labels of this study are label maps"
-        )
     if options.discards and (options.class_ or options.by or options.truth is not None):
         raise OptionError(
             "--discards cannot be combined with --truth, --class or --by: discards apply to the whole study"
@@ -118,16 +116,22 @@ def _taken_back(study: Study, wanted: _Wanted) -> str:
     there = [one for one in study.point_answers.answers(wanted.truth) if one.image in wanted.images]
     points = [one for one in there if wanted.takes(one)]
     drawn = [one for one in box_answers(study).answers(wanted.truth) if one.image in wanted.images]
-    boxes = [] if alone else drawn
-    left = len(there) - len(points) if wanted.pixels is None else 0
+    whole = wanted.pixels is not None or wanted.classes
+    boxes = [] if whole else [one for one in drawn if _fits(one.annotator, wanted.by)]
+    left = 0 if alone else len(there) - len(points)
     before = held.answers(wanted.truth)
     mine = [
         row[:3]
         for row in before
-        if row[0] in wanted.images and _fits(row[1], wanted.classes) and _fits(row[2], wanted.by)
+        if wanted.pixels is None
+        and row[0] in wanted.images
+        and _fits(row[1], wanted.classes)
+        and _fits(row[2], wanted.by)
     ]
     stay = f"; {_points(left)} there stay: --selection takes those of a selection back" if left else ""
     if not labels and not mine and not points and not boxes:
+        if wanted.answers_alone:
+            stay = "; --by is for answers and boxes, --class for answers about whether images show it"
         raise LabellingError(
             f"nothing to take back: none of {counted(len(wanted.images), 'image')} has such a label or answer"
             f" in truth {wanted.truth!r}{stay}"

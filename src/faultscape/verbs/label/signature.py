@@ -391,9 +391,9 @@ def remove(
     truth
         Name that the labels are kept under; default: labels, or the only one.
     class_
-        For classifiers: only answers about this class. Repeatable.
+        Only answers about whether images show this class. Repeatable.
     by
-        For classifiers: only answers of this annotator. Repeatable.
+        Only answers and boxes of this annotator. Repeatable.
     discards
         Take back only the discards of these images; their labels stay.
     all_

@@ -24,18 +24,7 @@ from faultscape.verbs.graph import ARTEFACTS, Node, is_stuck, next_line, nodes
 from faultscape.verbs.status.change_result import Changed
 
 _COPIED = (".sqlite", ".jsonl")  # files that are changed in place, not replaced
-_SHOWN = (
-    "selection",
-    "labels",
-    "standings",
-    "plan",
-    "measures",
-    "reliability",
-    "report",
-    "maps",
-    "pairs",
-    "sets",
-)
+_HIDDEN = ("corpus", "discards", "answers", "joined labels", "loop", "open question")  # read off others
 
 
 def change(
@@ -123,7 +112,7 @@ def became_stale(before: Iterable[Node], after: Iterable[Node]) -> tuple[str, ..
         was = held.get((node.artefact, node.name))
         if (
             was is None
-            or node.artefact not in _SHOWN
+            or node.artefact in _HIDDEN
             or node.state == "done"
             or (node.state, node.why) == (was.state, was.why)
         ):

@@ -22,7 +22,11 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
     {'mask': 3600.0, 'choice': 10.0, 'question': 2.0, 'point': 4.0, 'box': 7.0}
     """
     out = dict(COSTS)
-    for name, value in costs_given(cost):
+    given = costs_given(cost)
+    names = [name for name, _ in given]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise OptionError(f"--cost names {twice} twice; give each kind of work once")
+    for name, value in given:
         if name not in COSTS:
             raise OptionError(
                 f"--cost knows {', '.join(COSTS)}, in seconds, such as mask=5400,choice=10; got"
