@@ -100,7 +100,9 @@ def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(
     lines = [node.line for node in graph.nodes(now) if node.line]
     assert lines == [f"faultscape report {now.place} --selection other-2-judge"]
     assert fs.verdict(study).selection == "other-2-judge"
-    fs.report(study, selection="other-2-judge")
+    page = Path(fs.report(study, selection="other-2-judge").path).read_text()
+    assert f"<h1>{fs.verdict(study).headline}</h1>" in page
+    assert "This is out of date" not in page
     done = fs.status(study)
     assert (done.next, done.more, done.stuck) == ("", found.next, False)
     assert done.about == "2 rounds of other are done; this begins the next"
