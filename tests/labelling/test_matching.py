@@ -111,12 +111,12 @@ RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("x", "b/x"), "mine/x", "x"),
     (("x", "b/x"), "mine/b/x", "b/x"),
     (("b/x",), "x", "b/x"),
-    (("b/x",), "c/x", "none of its 1 maps is named as an image"),
-    (("x", "b/y"), "b/x", "none of its 1 maps is named as an image"),
-    (("x", "b/y"), "b/mine/x", "none of its 1 maps is named as an image"),
-    (("a/b/x", "b/y"), "b/x", "none of its 1 maps is named as an image"),
+    (("b/x",), "c/x", "none of its 1 labels is named as an image"),
+    (("x", "b/y"), "b/x", "none of its 1 labels is named as an image"),
+    (("x", "b/y"), "b/mine/x", "none of its 1 labels is named as an image"),
+    (("a/b/x", "b/y"), "b/x", "none of its 1 labels is named as an image"),
     (("a/x", "b/x"), "x", "matches several images \\(a/x, b/x\\)"),
-    (("a/x", "b/x"), "mine/x", "none of its 1 maps is named as an image"),
+    (("a/x", "b/x"), "mine/x", "none of its 1 labels is named as an image"),
 )
 
 
