@@ -53,10 +53,6 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
     assert "note: 10 images: 0 by masks, 10 by what people say" in out
     found = fs.measure(study, part=PRESENT)
     assert found.path.endswith("measures-present/labels")
-    pytest.importorskip("matplotlib", reason="no matplotlib: the extra plot is not installed")
-    assert (
-        found.plot(what="presence_f1").get_title(loc="left") == "F1 by model"
-    )  # it shows values, not errors
     for model, of in found.models.items():
         for name, value in of["presence_f1"]["per_class"].items():
             assert value == pytest.approx(f1_by_hand(corpus, model, name))
@@ -69,6 +65,9 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
     assert re.search(r"<h1>.* has the highest F1 of presence", page)
     assert "presence_f1" not in page.partition('<section id="definitions">')[0]
     assert "car" in "\n".join(told("measure", study, "--present", "-v"))
+    pytest.importorskip("matplotlib", reason="no matplotlib: the extra plot is not installed")
+    title = found.plot(what="presence_f1").get_title(loc="left")
+    assert title == "F1 by model"  # it shows values, not errors
 
 
 def test_an_image_with_a_mask_counts_by_the_mask_alone(unlabelled: Unlabelled, tmp_path: Path) -> None:
