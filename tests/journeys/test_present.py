@@ -53,6 +53,10 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
     assert "note: 10 images: 0 by masks, 10 by what people say" in out
     found = fs.measure(study, part=PRESENT)
     assert found.path.endswith("measures-present/labels")
+    pytest.importorskip("matplotlib", reason="no matplotlib: the extra plot is not installed")
+    assert (
+        found.plot(what="presence_f1").get_title(loc="left") == "F1 by model"
+    )  # it shows values, not errors
     for model, of in found.models.items():
         for name, value in of["presence_f1"]["per_class"].items():
             assert value == pytest.approx(f1_by_hand(corpus, model, name))
