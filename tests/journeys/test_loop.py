@@ -130,6 +130,17 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "takes 41 that trained no model, so that some can judge it; the pool has 40" in refused_text(
         "loop", study, "--model", "old", "--images", 37
     )
+    # what train would refuse once people had labelled for it
+    other, own = ("loop", study, "--model", "other", "--images", 5), ("--backbone", trained.own)
+    assert "--init other: its backbone is Python code" in refused_text(*other)
+    fs.stress.holdout(study, classes=["car"], as_="cars")
+    assert "--init other: has 4 classes, but 3 are to be learnt" in refused_text(*other, *own)
+    fs.stress.holdout(study, remove="cars")
+    network = Path(study, "models", "other")
+    network.rename(tmp_path / "other")
+    assert "--init other: the study has no trained network with this name" in refused_text(*other, *own)
+    (tmp_path / "other").rename(network)
+    assert fs.Study(study).selections == {}
     fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
     assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
     Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
