@@ -326,7 +326,7 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     (
         "masks of other images",
         lambda: zipped({"nobody.png": MASK}),
-        "none of its 1 maps is named as an image",
+        "none of its 1 labels is named as an image",
     ),
 )
 

@@ -304,3 +304,14 @@ def test_every_run_of_pages_that_a_process_reads_has_notebooks_the_longest_first
     runs = [found[k : k + 30] for k in range(0, len(found) - 30, 30)]
     assert {len(notebooks & set(run)) for run in runs} <= {2, 3}
     assert reading.spread(pages, notebooks) == pages  # none of them changed
+
+
+def test_headings_are_smaller_the_deeper_they_stand() -> None:
+    css = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
+    sizes = [
+        re.search(rf"^.*\.bd-article h{k} \{{ font-size: \D*([\d.]+)rem", css, re.MULTILINE)
+        for k in (1, 2, 3, 4)
+    ]
+    found = [float(one[1]) for one in sizes if one]
+    assert len(found) == 4
+    assert found == sorted(found, reverse=True)

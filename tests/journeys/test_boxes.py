@@ -226,6 +226,9 @@ def test_what_is_no_box_is_refused_in_one_line(study: str, file: Path, tmp_path:
     (tmp_path / "b.json").write_text("")
     with refused(LabellingError, "b.json: is not JSON: Expecting value"):
         fs.label.import_(study, str(tmp_path / "b.json"), boxes=True)
+    (tmp_path / "photo 000.xml").write_text("<annotation></annotation>")
+    with refused(LabellingError, "photo 000.xml: no image in it has a box, and nothing in it says which"):
+        fs.label.import_(study, str(tmp_path / "photo 000.xml"), boxes=True)
     with refused(OptionError, "--labels applies to masks"):
         fs.label.import_(study, str(tmp_path / "a.json"), boxes=True, labels="255=void")
     with refused(OptionError, "--metric does not apply to boxes"):

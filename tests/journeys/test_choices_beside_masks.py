@@ -23,6 +23,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.verbs.options import LabelServeOptions
 from faultscape.verbs.serve.campaign import Campaign
 from faultscape.verbs.serve.options import CampaignRules
+from faultscape.verbs.serve.result_facts import results
 from refusals import refused
 
 MASKS, DRAWN = 20, 70
@@ -123,13 +124,16 @@ def test_looks_at_any_time_count_no_choices(study: str, world: tuple[Path, made.
     _, corpus, images = world
     choose(study, corpus, images)
     looked = fs.rank(study, selection="random", resamples=0, looks=fs.options.Looks(anytime=True))
-    assert told(looked) == ["choices between two models do not count beside masks with --anytime"]
+    (note,) = told(looked)
+    assert note.startswith(
+        "choices between two models do not count beside masks where one may look at any time"
+    )
 
 
 def test_people_choose_on_drawn_images_in_their_order(
     study: str, world: tuple[Path, made.Corpus, list[str]]
 ) -> None:
-    _, _, images = world
+    _, corpus, images = world
     options = LabelServeOptions(study=study, selection="random")
     campaign = Campaign(Study(Path(study)), options)
     asked = [(one.image, one.first, one.second) for one in campaign.choices_asked]
@@ -144,6 +148,11 @@ def test_people_choose_on_drawn_images_in_their_order(
     of_first = [{one.first, one.second} for one in again.choices_asked if one.image == images[0]]
     assert of_first == [{*pair} for pair in pairwise(found.order) if {*pair} in open_]
     assert 0 < len(of_first) < 3
+    # all that people chose on drawn images is counted, whatever is asked now
+    number = choose(study, corpus, images)
+    shown = results(again.study(), again)
+    assert (shown.answers, shown.people, shown.anytime) == (number, 1, True)
+    assert shown.forecasts.rows == []  # choices alone settle no order of drawn images
     with refused(OptionError, "--adaptive is for duels, and selection 'random' is of images drawn for all"):
         Campaign(
             Study(Path(study)),

@@ -11,6 +11,7 @@ import pytest
 import anew
 import faultscape as fs
 import made_training
+import made_view
 from faultscape.verbs import graph
 from faultscape.verbs.loop import work
 from faultscape.verbs.loop.result import Round
@@ -99,7 +100,9 @@ def test_rounds_with_a_folder_of_masks_read_only_what_they_ask_for(
     lines = [node.line for node in graph.nodes(now) if node.line]
     assert lines == [f"faultscape report {now.place} --selection other-2-judge"]
     assert fs.verdict(study).selection == "other-2-judge"
-    fs.report(study, selection="other-2-judge")
+    page = Path(fs.report(study, selection="other-2-judge").path).read_text()
+    assert f"<h1>{fs.verdict(study).headline}</h1>" in page
+    assert "This is out of date" not in page
     done = fs.status(study)
     assert (done.next, done.more, done.stuck) == ("", found.next, False)
     assert done.about == "2 rounds of other are done; this begins the next"
@@ -127,6 +130,17 @@ def test_what_a_loop_cannot_begin_with_is_said_in_one_line(
     assert "takes 41 that trained no model, so that some can judge it; the pool has 40" in refused_text(
         "loop", study, "--model", "old", "--images", 37
     )
+    # what train would refuse once people had labelled for it
+    other, own = ("loop", study, "--model", "other", "--images", 5), ("--backbone", trained.own)
+    assert "--init other: its backbone is Python code" in refused_text(*other)
+    fs.stress.holdout(study, classes=["car"], as_="cars")
+    assert "--init other: has 4 classes, but 3 are to be learnt" in refused_text(*other, *own)
+    fs.stress.holdout(study, remove="cars")
+    network = Path(study, "models", "other")
+    network.rename(tmp_path / "other")
+    assert "--init other: the study has no trained network with this name" in refused_text(*other, *own)
+    (tmp_path / "other").rename(network)
+    assert fs.Study(study).selections == {}
     fs.loop(study, **ASKED, backbone=trained.own)  # type: ignore[arg-type]
     assert "the rounds of this study are those of other" in refused_text("loop", study, "--model", "old")
     Path(study, "loop.json").write_text('{"model": "other", "rounds": [{"network": 5}]}')
@@ -261,6 +275,18 @@ def test_a_network_that_was_removed_is_not_judged(trained: made_training.Trained
     assert "other=" in said
     fs.predict(study, {"other": trained.source_of("other")}, engine="local")
     assert "to learn from" in fs.loop(study, engine="local").waits
+
+
+def test_view_says_which_networks_learnt_from_an_image(start: made_training.Trained) -> None:
+    pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+    images = fs.Study(start.study).images
+    pages = made_view.client(Path(start.study))
+    trained, unseen = (
+        next(k for k, id_ in enumerate(images) if id_.startswith("train") == yes) for yes in (1, 0)
+    )
+    said = "old, other learnt from this image or one like it, so that it does not judge them"
+    assert said in pages.get(f"/image/{trained}").text
+    assert "learnt from" not in pages.get(f"/image/{unseen}").text
 
 
 def test_a_round_with_too_few_judged_images_says_so() -> None:

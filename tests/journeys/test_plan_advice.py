@@ -17,7 +17,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.cli import main
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, OptionError
 from faultscape.ranking.catalogue import SELECTION
 from faultscape.selection.catalogue import GOALS
 from faultscape.standings import is_open
@@ -320,6 +320,8 @@ def test_costs_of_work_that_there_is_none_of_are_told(answers: made_answers.Answ
         for note in fs.plan(answers.study, cost={"mask": 60}).notes
     )
     assert not any("--cost" in note for note in fs.plan(answers.study, cost="question=2").notes)
+    with refused(OptionError, "--cost question must be a number of seconds, 0 or more; got '2'"):
+        fs.plan(answers.study, cost={"question": "2"})
 
 
 def test_another_selector_is_named_only_where_it_needs_half() -> None:

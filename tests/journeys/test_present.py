@@ -65,6 +65,9 @@ def test_presence_is_what_people_say_and_maps_contain(unlabelled: Unlabelled, tm
     assert re.search(r"<h1>.* has the highest F1 of presence", page)
     assert "presence_f1" not in page.partition('<section id="definitions">')[0]
     assert "car" in "\n".join(told("measure", study, "--present", "-v"))
+    pytest.importorskip("matplotlib", reason="no matplotlib: the extra plot is not installed")
+    title = found.plot(what="presence_f1").get_title(loc="left")
+    assert title == "F1 by model"  # it shows values, not errors
 
 
 def test_an_image_with_a_mask_counts_by_the_mask_alone(unlabelled: Unlabelled, tmp_path: Path) -> None:

@@ -111,12 +111,12 @@ RULES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("x", "b/x"), "mine/x", "x"),
     (("x", "b/x"), "mine/b/x", "b/x"),
     (("b/x",), "x", "b/x"),
-    (("b/x",), "c/x", "none of its 1 maps is named as an image"),
-    (("x", "b/y"), "b/x", "none of its 1 maps is named as an image"),
-    (("x", "b/y"), "b/mine/x", "none of its 1 maps is named as an image"),
-    (("a/b/x", "b/y"), "b/x", "none of its 1 maps is named as an image"),
+    (("b/x",), "c/x", "none of its 1 labels is named as an image"),
+    (("x", "b/y"), "b/x", "none of its 1 labels is named as an image"),
+    (("x", "b/y"), "b/mine/x", "none of its 1 labels is named as an image"),
+    (("a/b/x", "b/y"), "b/x", "none of its 1 labels is named as an image"),
     (("a/x", "b/x"), "x", "matches several images \\(a/x, b/x\\)"),
-    (("a/x", "b/x"), "mine/x", "none of its 1 maps is named as an image"),
+    (("a/x", "b/x"), "mine/x", "none of its 1 labels is named as an image"),
 )
 
 
@@ -176,3 +176,21 @@ def test_the_folder_of_an_export_is_left_out_only_if_no_other_image_is_meant(
     fs.label.import_(str(root), str(path), truth=truth)
     assert sorted(labelled(root, truth)) == sorted(meant)
     assert not read_map(root, truth, meant[0]).any()  # the first mask is empty
+
+
+def test_labels_of_an_earlier_file_of_a_folder_are_not_replaced_in_silence(
+    study: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, truth = study("x", "y"), next(TRUTHS)
+    form = find_format("coco", "segmentation")
+    assert form.kind == "bundle"
+    for name, ids in {"a": ("x", "y"), "b": ("y",)}.items():
+        images = [DrawnImage(id_, f"{id_}.png", (WIDTH, HEIGHT), MASK) for id_ in ids]
+        ((_, data),) = form.write(tmp_path, images, read_settings(root).class_list)
+        (tmp_path / "given").mkdir(exist_ok=True)
+        (tmp_path / "given" / f"{name}.json").write_bytes(data)
+    fs.label.import_(str(root), str(tmp_path / "given"), truth=truth)
+    assert (
+        "b.json: 1 label of an earlier file is replaced by those of the same images"
+        in capsys.readouterr().out
+    )

@@ -338,6 +338,7 @@ LATE = {  # our own that are imported where they are used, and why
     "verbs/rank/artefact.py": "ranking loads scipy, which status does without",
     "verbs/select/artefact.py": "hierarchies load Pillow, which status does without",
     "verbs/stress/artefact.py": "readers of images load Pillow, which status does without",
+    "verbs/loop/work.py": "torch, when a network is to be continued",
     "verbs/compare/result.py": "a verb's signature names it",
     "verbs/status/study_verdict.py": "ranking loads scipy, which status does without",
     "verbs/rank/open_selections.py": "ranking loads scipy, which status does without",

@@ -57,9 +57,11 @@ def fit(
     others: Sequence[str] = (),
     tops: set[str] | None = None,
     say: Say = print,
+    kind: str = "map",
 ) -> dict[str, str]:
     """Return {image id: path} for files found below ``source``, as `match` does; ``others`` are the images'
-    own files, if a pattern names these too. ``tops`` are the first folders of all ids if ``ids`` are of some.
+    own files, if a pattern names these too. ``tops`` are the first folders of all ids if ``ids`` are of some;
+    errors call a file a ``kind``.
     """
     of_all_kinds = found
     found = one_kind(found, say)
@@ -75,7 +77,8 @@ def fit(
                 say(tail_text(source, *next(iter(matched.items()))))
             return matched
     first = (stripped or found)[0].id
-    raise none_fits(source, len(found), first, of_all_kinds, ids, [os.path.basename(path) for path in others])
+    named = [os.path.basename(path) for path in others]
+    raise none_fits(source, len(found), first, of_all_kinds, ids, named, kind)
 
 
 class NearImages(dict[str, Image]):
@@ -126,14 +129,14 @@ def fit_images(
     ids = [image.id for image in images.values() if not image.parent]
     tops = images.tops if isinstance(images, NearImages) else None
     try:
-        matched = fit(source, found, ids, pattern=pattern, tops=tops)
+        matched = fit(source, found, ids, pattern=pattern, tops=tops, kind="label")
     except AmbiguousError:
         raise
     except CorpusError:
         if not isinstance(images, NearImages):
             raise
         # which names the first of all images
-        return fit(source, found, images.every_id(), pattern=pattern, say=lambda _: None)
+        return fit(source, found, images.every_id(), pattern=pattern, say=lambda _: None, kind="label")
     tell_twins(source, matched, images)
     return matched
 
@@ -166,18 +169,24 @@ def kinds_text(count: int, kind: str) -> str:
 
 
 def none_fits(
-    source: str, count: int, first: str, some: Sequence[Found], ids: Sequence[str], others: Sequence[str] = ()
+    source: str,
+    count: int,
+    first: str,
+    some: Sequence[Found],
+    ids: Sequence[str],
+    others: Sequence[str] = (),
+    kind: str = "map",
 ) -> CorpusError:
     """Return the error for ``count`` maps, the first called ``first``, of which none is named as one of
     ``ids``; a pattern that fits is looked for among ``some`` of all files, and names of the images'
     ``others``.
     """
     if not ids:
-        return CorpusError(f"{source}: the study has no images yet; collect some before adding maps")
+        return CorpusError(f"{source}: the study has no images yet; collect some before adding {kind}s")
     fitting = _fitting_pattern([f.id + os.path.splitext(f.path)[1] for f in some], ids, others)
     return CorpusError(
-        f"{source}: none of its {count} maps is named as an image; the first map is {first!r}, the first"
-        f" image {ids[0]!r}; name each map as its image's path without"
+        f"{source}: none of its {count} {kind}s is named as an image; the first {kind} is {first!r}, the"
+        f" first image {ids[0]!r}; name each {kind} as its image's path without"
         f" extension{f', or give --pattern {shlex.quote(fitting)}' if fitting else ''}"
     )
 

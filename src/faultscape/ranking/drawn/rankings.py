@@ -213,7 +213,9 @@ class Draws:
         if not self.votes or not len(counted.columns):
             return ChoiceSteps()
         if self.where is not None or self.anytime:
-            what = "in a part of the images (--where)" if self.where is not None else "with --anytime"
+            what = "where one may look at any time (`--anytime`); `rank` without it counts them"
+            if self.where is not None:
+                what = "in a part of the images (`--where`)"
             return ChoiceSteps(note=f"choices between two models do not count {BESIDE} {what}")
         return choice_steps(counted, models, self.votes, weights=self.voices, elsewhere=self.elsewhere)
 

@@ -60,7 +60,8 @@ _ENDS_OF_THIRDS = {
 class Facts:
     """What every page shows. ``values`` (J, I) are the models' scores on the ``labelled`` chosen images;
     ``whole`` and ``partly`` count fully and partly labelled images; ``others`` are the standings of all
-    selections by name, ``stale`` says why some are out of date.
+    selections by name, ``stale`` says why some are out of date, and ``speakers`` are those with a say in the
+    verdict, in their order.
     """
 
     study: str
@@ -75,6 +76,7 @@ class Facts:
     others: Mapping[str, Standings] = field(default_factory=dict)
     selectors: Mapping[str, str] = field(default_factory=dict)
     stale: Mapping[str, str] = field(default_factory=dict)
+    speakers: Sequence[str] = ()
     references: list[Any] = field(default_factory=list)
     discarded: int = 0
     whole: int = 0
@@ -168,7 +170,8 @@ def _context(facts: Facts) -> dict[str, Any]:
     tables = standing_tables.rank_tables(standings) if standings else []
     name = standing_tables.recommended(standings) if standings else ""
     place = shlex.quote(facts.study)
-    said = verdict(facts.others, models=models, stale=facts.stale, study=place) if facts.others else None
+    speak = {name: facts.others[name] for name in facts.speakers if name in facts.others}
+    said = verdict(speak, models=models, stale=facts.stale, study=place) if speak else None
     found = other_questions.questions(facts.others, facts.selectors, [*facts.stale])
     warned = other_questions.warnings(facts.others, found)
     return {

@@ -177,7 +177,5 @@ def _bars(marks: Sequence[plots.Mark], words: str) -> str:
 
 
 def _title(metric: str, entry: MetricEntry) -> str:
-    if "title" in entry:
-        return entry["title"]
-    title = named()[metric].title if metric in named() else metric
+    title = entry.get("title") or (named()[metric].title if metric in named() else metric)
     return title.removesuffix(" error") if entry["better"] == "high" else title

@@ -87,6 +87,10 @@ def read_bundles(
         for annotator, mine in _by_annotator(labels).items():
             fitting = images_meant(path, [label.image for label in mine], near, pattern)
             readers = out.readers.setdefault(annotator, {})
+            drawn = {id_ for id_, place in fitting.items() if mine[place].drawn}
+            if again := len(drawn & readers.keys()):
+                replaced = counted(again, "label of an earlier file is", "labels of earlier files are")
+                print(f"{path}: {replaced} replaced by those of the same images in it")
             for id_, place in fitting.items():
                 label = mine[place]
                 if label.drawn:

@@ -48,6 +48,7 @@ from faultscape.verbs.loop.artefact import (
 from faultscape.verbs.loop.page import write_page
 from faultscape.verbs.loop.result import FAILS, Looped, Round
 from faultscape.verbs.loop.signature import LEAST
+from faultscape.verbs.options import TrainOptions
 from faultscape.verbs.rank import rank
 from faultscape.verbs.select import select
 from faultscape.verbs.select.options import Sampling
@@ -174,6 +175,10 @@ class _Round:
         self.learn = f"{stem}-learn"
         self.judge = f"{stem}-judge"
 
+    @property
+    def _data(self) -> TrainingData:
+        return TrainingData(set_=[f"selection:{self.learn}"], truth=self.truth)
+
     def go_on(self) -> tuple[str, str] | None:
         """Do what can be done; return what the round waits for and the line for it, None once it is
         complete.
@@ -183,6 +188,7 @@ class _Round:
         self._compared()
         if self.learn not in self.study.reread().selections:
             self._refuse_small_pool()
+            self._refuse_parent()
             select(
                 place,
                 as_=self.learn,
@@ -198,7 +204,7 @@ class _Round:
                 place,
                 self.network,
                 init=self.parent,
-                data=TrainingData(set_=[f"selection:{self.learn}"], truth=self.truth),
+                data=self._data,
                 plan=TrainingPlan(epochs=self.asked["epochs"], rate=self.asked["rate"]),
                 backbone=self.asked["backbone"],
             )
@@ -244,6 +250,19 @@ class _Round:
                 f" trained no model, so that some can judge it; the pool has {left}: give fewer --images, or"
                 f" collect more with `faultscape collect {self.study.place} IMAGES`"
             )
+
+    def _refuse_parent(self) -> None:
+        """Raise ModelError or StudyError if the network cannot be continued, before people label."""
+        from faultscape.verbs.train.lineage import refuse_parent  # imports torch
+
+        asked = TrainOptions(
+            study=self.study.called,
+            name=self.network,
+            init=self.parent,
+            data=self._data,
+            backbone=self.asked["backbone"],
+        )
+        refuse_parent(self.study.reread(), asked)
 
     def _compared(self) -> None:
         if undone(self.study.reread(), "pairs"):

@@ -204,9 +204,10 @@ class MeasuredBoxes(Measured):
             for row in rows
             if row["metric"] == what
         ]
-        title = f"What boxes leave open of {what}: {counted(len(marks), 'model')}"
+        called = "IoU" if what == "iou" else what
+        title = f"What boxes leave open of {called}: {counted(len(marks), 'model')}"
         note = "bars: all values that fit the boxes"
-        return plots.intervals(ax, marks, label=f"{what}, mean over classes", title=title, note=note)
+        return plots.intervals(ax, marks, label=f"{called}, mean over classes", title=title, note=note)
 
 
 def _check(options: MeasureOptions) -> None:

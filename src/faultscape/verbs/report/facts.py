@@ -38,6 +38,7 @@ from faultscape.verbs.report.artefact import (
     truth_shown,
     uncompared_key,
 )
+from faultscape.verbs.select.artefact import speakers
 
 if TYPE_CHECKING:
     from faultscape.verbs.options import ReportOptions
@@ -118,6 +119,7 @@ def page_facts(
         partly=count.partly,
         values=values[:, inside],
         others=others,
+        speakers=speakers(study),
         selectors=selectors,
         stale=stale,
         discarded=len({row.image for row in drawn.rows} & study.discarded.keys()),

@@ -78,6 +78,14 @@ def in_order(study: Study) -> list[str]:
     )
 
 
+def speakers(study: Study) -> list[str]:
+    """Return the selections that have a say in the verdict, in their order: none that was replaced, or judged
+    an earlier round of `loop`.
+    """
+    past = judges_of_rounds(study)[:-1]
+    return [name for name in in_order(study) if name not in past and not is_replaced(study, name)]
+
+
 def _learnt_from(study: Study, name: str) -> str:
     """Return a network of the study that learnt from the images of a selection, or ''."""
     which = ("learnt selections",)

@@ -108,6 +108,7 @@ def results(
     usable = [table for table in rank_tables(found) if not table.unusable] if found else []
     rankings = sorted(usable, key=lambda table: table.name != best)
     notes = tuple(_with_names(note, known) for note in found.notes) if found else ()
+    anytime = found is not None and "anytime" in found.definitions
 
     def said_of(images: int, points: int = 0) -> Verdict:
         if found is None:
@@ -149,14 +150,15 @@ def results(
                 [],
                 why if rows else "",
                 decisions,
-                anytime=found is not None and "anytime" in found.definitions,
+                anytime=anytime,
             )
         asked = campaign.choices_asked
         kept = voices.choices(_asked_choices(study, slots, options.truth, asked))
     except FaultscapeError as error:
         return ResultFacts(0, 0, said_of(0), rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts = _forecasts(kept, asked, study.groups)
+    # on drawn images it is masks and choices together that settle an order
+    forecasts = Forecasts() if slots.draws else _forecasts(kept, asked, study.groups)
     agreement = _choice_agreement(kept, known)
     masks = tuple(_with_names(name, known) for name in _with_masks(study, options.truth))
     votes = sum(number for _, number in shares(kept).values())
@@ -174,6 +176,7 @@ def results(
         why,
         masks=masks,
         repeats=again,
+        anytime=anytime,
     )
 
 
@@ -188,13 +191,17 @@ def _asked_points(study: Study, slots: Slots, truth: str, voices: Voices) -> lis
 
 
 def _asked_choices(study: Study, slots: Slots, truth: str, items: Sequence[ChoiceItem]) -> list[Choice]:
-    """Return the choices that count: between two models that are compared on that image now (``items``);
-    skips do not count.
+    """Return the choices that count: between two models that are compared on that image now (``items``), on
+    drawn images between any two; skips do not count.
     """
     asked = {(item.image, item.first, item.second) for item in items}
+    drawn = {*slots.images} if slots.draws else set[str]()
     kept, _ = counting(study, truth, slots.models)
     return [
-        one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH
+        one
+        for one in kept
+        if (one.image in drawn or (one.image, *sorted((one.first, one.second))) in asked)
+        and one.chosen in WORTH
     ]
 
 

@@ -33,7 +33,8 @@ def read_costs(cost: Costs | None) -> dict[str, float]:
                 f" {name!r}.{closest(name, list(COSTS))}"
             )
         try:
-            out[name] = float(value)
+            text = isinstance(cost, Mapping) and isinstance(value, str)  # numbers of Python are no text
+            out[name] = math.nan if text else float(value)
         except (TypeError, ValueError):
             out[name] = math.nan
         if not (math.isfinite(out[name]) and out[name] >= 0):

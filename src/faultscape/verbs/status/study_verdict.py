@@ -57,13 +57,13 @@ def _most(study: Study, *, points: bool) -> int:
 
 
 def _standings(study: Study) -> dict[str, Standings]:
-    """Return {selection: its standings} in the order in which they speak; what is damaged or replaced is left
-    out.
+    """Return {selection: its standings} in the order in which they speak; what is damaged or has no say is
+    left out.
     """
     return {
         name: found
-        for name in selection.in_order(study)
-        if not selection.is_replaced(study, name) and (found := STANDINGS.table(study, name)) is not None
+        for name in selection.speakers(study)
+        if (found := STANDINGS.table(study, name)) is not None
     }
 
 

@@ -29,6 +29,7 @@ from faultscape.verbs.train.labelled_images import (
     selections_of,
     sets_of,
 )
+from faultscape.verbs.train.network import start_of
 from faultscape.verbs.train.withheld import find_withheld
 
 if TYPE_CHECKING:
@@ -100,6 +101,17 @@ def find_continued(study: Study, options: TrainOptions) -> LabelledImages:
         new=len(new),
         sets=sets,
     )
+
+
+def refuse_parent(study: Study, options: TrainOptions) -> None:
+    """Raise ModelError or StudyError for what keeps a network from continuing its parent, before people label
+    images for it: the parent is not there, has other classes or another backbone, or what trained it is gone.
+    """
+    options = taken_over(study, options)
+    withheld = find_withheld(study.stress, study.classes, options.data.withhold)
+    start_of(study.root, options, withheld.classes.names)
+    boxes = boxes_that_teach(study, options.data, withheld)
+    _of_parent(study, str(options.init), truth_of_masks(study, options.data), boxes)
 
 
 def _of_parent(study: Study, parent: str, truth: str | None, boxes: BoxesOf) -> LabelledImages:

@@ -327,26 +327,33 @@ def folder_of_start(root: Path, name: str) -> Path:
     return folder
 
 
-def _of_network(
-    root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
-) -> tuple[Description, Network, Path | None]:
-    """Return the description of the network to start from, and its backbone with its weights."""
+def start_of(root: Path, options: TrainOptions, names: tuple[str, ...]) -> tuple[Path, Description]:
+    """Return the folder and the description of the network to start from; ModelError if it is not there, its
+    backbone is not the one that was named, or it has other classes than ``names``.
+    """
     folder = folder_of_start(root, str(options.init))
     before = descriptions.read_description(folder)
-    own = bool(before.own_function)
-    if own:
+    if before.own_function:
         _need_own_code(folder, before, options)
     elif options.backbone and options.backbone != before.backbone:
         raise ModelError(
             f"--init {options.init}: is a {before.backbone}, but --backbone is {options.backbone}; both must"
             " be the same"
         )
-    before, net = descriptions.load(folder, own_code=own)
     if before.classes != names:
         raise ModelError(
             f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt"
             f" ({_difference(before.classes, names)}); --withhold says which holdout is withheld"
         )
+    return folder, before
+
+
+def _of_network(
+    root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
+) -> tuple[Description, Network, Path | None]:
+    """Return the description of the network to start from, and its backbone with its weights."""
+    folder, before = start_of(root, options, names)
+    before, net = descriptions.load(folder, own_code=bool(before.own_function))
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(
             f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network "

@@ -89,6 +89,11 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     ]
 
 
+def learners(study: Opened, place: int) -> list[str]:
+    """Return the models that an image does not judge, because they learnt from it or from one like it."""
+    return [name for name in study.models if study.columns.id_at(place) in study.now.trained_on(name)]
+
+
 def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -> PairFacts | None:
     """Return where two models differ on an image; None if one of them has no map of it."""
     layers = [Layer(MODEL, first), Layer(MODEL, second), *([Layer(TRUTH, truth)] if truth else [])]

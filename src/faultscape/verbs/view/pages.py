@@ -105,6 +105,7 @@ def router(library: Library) -> APIRouter:
             truth=truth,
             layers=layers(study, query, place, truth),
             rows=facts.model_rows(study, place, truth),
+            learners=facts.learners(study, place) if truth else [],
             agreements=facts.agreements(study, place),
             about=_about(study, place),
             size=_LARGE,

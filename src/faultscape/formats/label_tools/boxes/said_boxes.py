@@ -94,7 +94,8 @@ def number(value: object, what: str, where: str) -> float:
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise LabellingError(f"{where}: {what} must be a number; got {str(value)[:40]!r}")
+        given = "nothing" if value is None else repr(str(value)[:40])
+        raise LabellingError(f"{where}: {what} must be a finite number; got {given}")
     return found
 
 

@@ -54,6 +54,10 @@ def import_boxes(study: Study, options: LabelImportOptions) -> BoxesImported:
         used = Counter(name for _, file in read for image in file.images for name, _ in image.boxes)
         listed = {name for _, file in read for name in file.classes}
         names = classes_meant(study, source, used, listed, "box", "boxes")
+        if not names:
+            raise LabellingError(
+                f"{source}: no image in it has a box, and nothing in it says which classes were to be boxed"
+            )
         answers, wrong = _answers(study, options, read, names)
         failures = keep_failures(study, _STAGE, truth, wrong, (one.image for one in answers))
         if not answers:
