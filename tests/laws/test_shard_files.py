@@ -135,7 +135,11 @@ def test_files_belong_to_the_same_images_where_only_those_of_like_names_are_read
 
     def said(*given: Any) -> dict[str, str] | str:
         try:
-            return fit_images("maps", found, *given) if len(given) == 1 else fit("maps", found, given[0])
+            return (
+                fit_images("maps", found, *given)
+                if len(given) == 1
+                else fit("maps", found, given[0], kind="label")
+            )
         except CorpusError as error:
             return str(error)
 
